@@ -1,0 +1,41 @@
+# Every target works on a fresh machine: the first one used creates .venv and installs into it;
+# later runs reuse it until pyproject.toml changes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.installed
+FEWLABEL_DATA ?= $(wildcard ../shared/data)
+export FEWLABEL_DATA
+
+.PHONY: help install demo test lint format types bench clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,test]'
+	touch $@
+
+install: $(READY)  ## Create .venv and install fewlabel with everything the other targets need
+
+demo: $(READY)  ## Self-learn on scikit-learn's digits with 5 labels per class
+	$(BIN)/fewlabel demo
+
+test: $(READY)  ## Run the test suite (the real data sets are used when FEWLABEL_DATA names their folder)
+	$(BIN)/python -m pytest -n 2 -q
+
+lint: $(READY)  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)  ## Rewrite the code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)  ## Measure speed and memory side by side, write docs/benchmarks.md
+	$(BIN)/python -m benchmarks --write docs/benchmarks.md
+
+clean:  ## Remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
