@@ -193,8 +193,8 @@ def _resolve_auto(column: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[n
     if text.any():
         raise ValueError(
             'y contains the string "-1", which may be a class or mean "unlabelled". Pass '
-            'missing_label="-1" if it marks unlabelled rows, or missing_label=None if it is a class '
-            "(and None or NaN marks them)."
+            'missing_label="-1" if it marks unlabelled rows, or missing_label=None if it is a '
+            "class (and None or NaN marks them)."
         )
     if missing.any() and minus_one.any():
         raise ValueError(

@@ -73,6 +73,8 @@ def vote_matrix(
     votes = np.zeros((n_rows(rows_X), len(estimator.classes_)))
     for q_h, vote in zip(q, iter_voters(estimator, rows_X, voters=voters)):
         votes += q_h * vote
+    # Divided at the end: T equal voters then give exactly the T + 1 votes t/T.
+    votes /= q.sum()
     return check_votes(votes)
 
 
@@ -98,7 +100,7 @@ def _voter_weights(estimator: Any, weights: ArrayLike | None) -> Floats:
     _require(estimator, "estimators_", "the votes of single voters")
     n_voters = len(estimator.estimators_)
     if weights is None:
-        return np.full(n_voters, 1.0 / n_voters)
+        return np.ones(n_voters)
     q = np.asarray(weights, dtype=np.float64)
     if q.shape != (n_voters,):
         raise ValueError(
@@ -106,7 +108,7 @@ def _voter_weights(estimator: Any, weights: ArrayLike | None) -> Floats:
         )
     if not (np.isfinite(q).all() and (q >= 0).all() and q.sum() > 0):
         raise ValueError("weights must be finite, non-negative and not all zero.")
-    return q / q.sum()
+    return q
 
 
 def iter_voters(

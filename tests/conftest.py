@@ -1,0 +1,24 @@
+"""What every test module shares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
+settings.register_profile("long", deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder with the real data sets; tests that need it are skipped without it."""
+    folder = os.environ.get("FEWLABEL_DATA") or Path(__file__).parents[2] / "shared" / "data"
+    if not Path(folder).is_dir():
+        pytest.skip(
+            "no real data sets: set FEWLABEL_DATA to the folder with vowel.npz and the others"
+        )
+    return Path(folder)
