@@ -10,6 +10,12 @@ __version__ = "0.1.0"
 # Public name → module. Modules are imported on first use, so that `import fewlabel` is instant
 # and the command line can print its help without loading scikit-learn.
 _HOME = {
+    "BoundPolicy": "policies",
+    "Curriculum": "policies",
+    "FixedThreshold": "policies",
+    "LabeledKFold": "model_selection",
+    "Selection": "policies",
+    "SelfLearningClassifier": "self_learning",
     "VoteStatistics": "statistics",
     "bayes_confusion": "votes",
     "bayes_risk": "votes",
@@ -17,6 +23,7 @@ _HOME = {
     "confusion_bound": "transductive",
     "gibbs_confusion": "votes",
     "gibbs_risk": "votes",
+    "labeled_scorer": "model_selection",
     "majority_vote": "votes",
     "margin": "votes",
     "optimal_thresholds": "thresholds",
