@@ -16,7 +16,7 @@ SOURCE = Path(fewlabel.__file__).parent
 # Each module may import those before it; siblings on one line do not know each other.
 LAYERS = [
     ["_validation"],
-    ["votes"],
+    ["votes", "fast_forest"],
     ["statistics", "cbound"],
     ["transductive", "mislabeling"],
     ["thresholds", "pac_bayes"],
