@@ -220,10 +220,12 @@ def test_missing_values_become_the_column_mean(tmp_path):
 
 def test_har_with_recomputed_features_says_so(tmp_path):
     np.savez(tmp_path / "har_recomputed.npz", X=np.zeros((3, 2)), y=np.array([0, 1, 0]))
-    for name in ("har", "har_recomputed"):
-        loaded = load_dataset(name, tmp_path)
-        assert loaded.name == "har_recomputed"
-        assert loaded.note == "features recomputed"
+    assert load_dataset("har_recomputed", tmp_path).note == "features recomputed"
+    # Never one for the other: a figure must not be shown under the wrong name.
+    with pytest.raises(FileNotFoundError, match="a folder has har_recomputed"):
+        load_dataset("har", tmp_path, fetch=False)
+    with pytest.raises(FileNotFoundError, match="are the data set 'har'"):
+        load_dataset("har_recomputed", tmp_path / "..")
     np.savez(tmp_path / "har.npz", X=np.zeros((3, 2)), y=np.array([0, 1, 0]))
     assert load_dataset("har", tmp_path).note == ""
 
@@ -238,7 +240,7 @@ def test_bundled(name):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", [name for name in PAPER_SETS if name != "sensit"])
+@pytest.mark.parametrize("name", [*sorted({*PAPER_SETS} - {"har", "sensit"}), "har_recomputed"])
 def test_table_1(name, data_dir):
     loaded = load_dataset(name, data_dir, fetch=False)
     info = loaded.info

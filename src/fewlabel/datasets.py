@@ -85,6 +85,8 @@ PAPER_SETS: dict[str, DatasetInfo] = {
 computed; a file with another one is used too, but :attr:`Dataset.verified` says so.
 """
 
+HAR_RECOMPUTED = "har_recomputed"
+
 _HAR_RECOMPUTED = DatasetInfo("HAR", 10299, 561, 6, 102, 0, "", (), "f882576fe785c771", RECOMPUTED)
 
 BUNDLED: dict[str, DatasetInfo] = {
@@ -148,9 +150,8 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        A key of ``PAPER_SETS`` or ``BUNDLED``. "har" falls back on ``har_recomputed.npz`` in the
-        same folder (genuine windows and labels, the 561 features computed anew) and then says so
-        in ``note``.
+        A key of ``PAPER_SETS`` or ``BUNDLED``, or "har_recomputed": the genuine windows and labels
+        of HAR with the 561 features computed anew (its ``note`` says so; only from a folder).
     data_dir : path, optional
         Folder with ``NAME.npz``. By default the environment variable ``FEWLABEL_DATA``.
     fetch : bool, default=True
@@ -168,18 +169,16 @@ def load_dataset(
     """
     if name in BUNDLED:
         return _load_bundled(name)
-    key = "har" if name == "har_recomputed" else name
-    if key not in PAPER_SETS:
-        known = ", ".join([*PAPER_SETS, *BUNDLED])
+    if name not in (*PAPER_SETS, HAR_RECOMPUTED):
+        known = ", ".join([*PAPER_SETS, HAR_RECOMPUTED, *BUNDLED])
         raise ValueError(f"The 'name' parameter must be one of {known}. Got {name!r} instead.")
     folders = _folders(data_dir)
     for folder in folders:
-        for stem in dict.fromkeys((name, "har_recomputed") if key == "har" else (name,)):
-            if (path := folder / f"{stem}.npz").is_file():
-                return _load_file(path)
-    if not fetch:
+        if (path := folder / f"{name}.npz").is_file():
+            return _load_file(path)
+    if name == HAR_RECOMPUTED or not fetch:
         raise FileNotFoundError(_how_to_supply(name, folders))
-    return _fetch(key, folders)
+    return _fetch(name, folders)
 
 
 def cache_dir() -> Path:
@@ -198,12 +197,19 @@ def _folders(data_dir: str | os.PathLike[str] | None) -> list[Path]:
 
 
 def _how_to_supply(name: str, folders: list[Path]) -> str:
-    info = PAPER_SETS["har" if name == "har_recomputed" else name]
-    return (
+    info = PAPER_SETS.get(name, _HAR_RECOMPUTED)
+    message = (
         f"The data set {name!r} is not in {' or '.join(map(str, folders))}. Put a file {name}.npz "
         f"there, with X of shape ({info.n_samples}, {info.n_features}) and y holding the class "
-        f"codes 0..{info.n_classes - 1}, name its folder by data_dir or FEWLABEL_DATA, or connect "
-        f"to the network to fetch it from OpenML (data set {info.openml_id}, {info.openml_name})."
+        f"codes 0..{info.n_classes - 1}, or name its folder by data_dir or FEWLABEL_DATA"
+    )
+    if name == HAR_RECOMPUTED:
+        return f"{message}. The published features are the data set 'har'."
+    if any((folder / f"{name}_recomputed.npz").is_file() for folder in folders):
+        message += f" (a folder has {name}_recomputed: ask for it by that name)"
+    return (
+        f"{message}, or connect to the network to fetch it from OpenML (data set "
+        f"{info.openml_id}, {info.openml_name})."
     )
 
 
@@ -216,7 +222,7 @@ def _load_bundled(name: str) -> Dataset:
 
 def _load_file(path: Path) -> Dataset:
     name = path.stem
-    info = _HAR_RECOMPUTED if name == "har_recomputed" else PAPER_SETS[name]
+    info = PAPER_SETS.get(name, _HAR_RECOMPUTED)
     with np.load(path, allow_pickle=False) as arrays:
         if missing := {"X", "y"} - set(arrays.files):
             raise ValueError(f"{path} must hold the arrays X and y; it lacks {sorted(missing)}.")
