@@ -91,9 +91,8 @@ def _shown(scope: Scope, found: dict[str, Record]) -> Iterator[Row]:
     seen = {(r["trial"]["dataset"], r["trial"].get("stratify", False)) for r in found.values()}
     for name, row in ROWS.items():
         has_records = (row.dataset, row.options.get("stratify", False)) in seen
-        if name in scope.sets or (row.optional and row.paper and has_records):
-            yield row
-        elif name == UNAVAILABLE and not is_quick(scope):
+        extra = row.optional and row.paper and has_records
+        if name in scope.sets or ((extra or name == UNAVAILABLE) and not is_quick(scope)):
             yield row
 
 
@@ -172,8 +171,8 @@ def _quick_note(scope: Scope) -> tuple[str, ...]:
 
 
 def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
-    rows = {}
-    machines = set()
+    rows: dict[str, dict[str, Field]] = {}
+    machines: set[str] = set()
     for row in _shown(scope, found):
         printed = paper_values.TABLE_4.get(row.paper or "", {})
         rows[row.name] = {}
@@ -246,7 +245,8 @@ def _accuracy_field(row: str, c: Cell) -> Field:
     if c.params:
         lines.append(params_text(c.params))
     tex = rf"\textbf{{{mean}}}" if c.best else mean
-    tex = rf"{tex}{'$^{\downarrow}$' * c.worse} $\pm$ {number(c.std)}"
+    arrow = r"$^{\downarrow}$" if c.worse else ""
+    tex = rf"{tex}{arrow} $\pm$ {number(c.std)}"
     values |= {
         "status": "ok", "mean": c.mean, "std": c.std, "n": c.n, "best": c.best, "worse": c.worse,
         "distance_se": c.distance, "params": params_text(c.params),
