@@ -1,0 +1,155 @@
+"""What Figures 2 to 6 need from one run of MSLA: bounds, true errors and calibration.
+
+All of it is computed after the clock has stopped, from votes that the run made anyway.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewlabel.experiments.plan_values import CONFIDENT, RELAXATIONS
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+N_BINS = 10
+_DIGITS = 5
+# Plain frequencies; only a class of which no row is left leans on the others.
+_HARDLY_SMOOTHED = 1e-9
+
+
+class Watched:
+    """A policy that does what another one does and keeps what it saw, round by round."""
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+        self.rounds: list[tuple[Floats, Floats, Any]] = []
+
+    def select(self, votes: Floats, label_proba: Floats, iteration: int) -> Any:
+        """Select as the watched policy does."""
+        selection = self.policy.select(votes, label_proba, iteration)
+        self.rounds.append((votes, label_proba, selection))
+        return selection
+
+
+def observe(model: Any, truth: Codes) -> dict[str, Any]:
+    """Observations on a fitted self-learner whose policy was :class:`Watched`.
+
+    Parameters
+    ----------
+    model : fitted SelfLearningClassifier
+    truth : ndarray of shape (n_unlabeled,)
+        True classes of the unlabelled rows, in their order in ``fit``.
+    """
+    unlabeled = model.labeled_iter_ != 0
+    final = model.transduction_proba_[unlabeled]
+    initial = model.policy.rounds[0][0]
+    n_classes = max(int(truth.max()), int(model.classes_.max())) + 1
+    # Of a class without a labelled row no vote ever speaks: its column is zero.
+    votes = np.zeros((len(final), n_classes))
+    votes[:, model.classes_] = final
+    return {
+        "rounds": _rounds(model, truth, model.labeled_iter_[unlabeled]),
+        "calibration": {
+            "initial": calibration(initial, truth == model.classes_[initial.argmax(axis=1)]),
+            "final": calibration(votes, truth == votes.argmax(axis=1)),
+        },
+        "by_share": [by_share(votes, truth, share) for share in CONFIDENT],
+        "by_relaxation": relaxation_trace(votes, truth),
+    }
+
+
+def calibration(votes: Floats, right: NDArray[np.bool_]) -> dict[str, list[float]]:
+    """Rows, mean winning vote and accuracy in bins of equal width of the winning vote."""
+    top = votes.max(axis=1)
+    bins = np.minimum((top * N_BINS).astype(int), N_BINS - 1)
+    rows = np.bincount(bins, minlength=N_BINS)
+    safe = np.maximum(rows, 1)
+    return {
+        "rows": rows.tolist(),
+        "vote": _rounded(np.bincount(bins, top, N_BINS) / safe),
+        "accuracy": _rounded(np.bincount(bins, right, N_BINS) / safe),
+    }
+
+
+def _rounds(model: Any, truth: Codes, labeled_iter: Codes) -> list[dict[str, Any]]:
+    """For each round: the rows left, their true error, and what the bounds say of it."""
+    from fewlabel.bounds import bounds_table
+    from fewlabel.transductive import conditional_error_bound
+
+    out = []
+    for index, (votes, proba, selection) in enumerate(model.policy.rounds, start=1):
+        left = (labeled_iter == -1) | (labeled_iter >= index)
+        wrong = model.classes_[votes.argmax(axis=1)] != truth[left]
+        chosen = selection.mask
+        entry = {
+            "left": int(left.sum()),
+            "selected": int(chosen.sum()),
+            "error": _number(wrong.mean()),
+            "bounds": {b.name: _number(b.value) for b in bounds_table(votes, proba)},
+        }
+        if chosen.any():
+            theta = selection.thresholds
+            entry["selected_error"] = _number(wrong[chosen].mean())
+            entry["selected_bound"] = _number(
+                conditional_error_bound(votes, proba, thresholds=theta)
+            )
+        out.append(entry)
+    return out
+
+
+def by_share(votes: Floats, truth: Codes, share: int) -> dict[str, Any]:
+    """Oracle C-bound, CBIL and true error on the most confident rows (Figures 2 and 4)."""
+    from fewlabel.cbound import c_bound_of, class_correction
+    from fewlabel.margins import margin_sums
+
+    n = max(1, round(len(votes) * share / 100))
+    kept = np.argsort(-votes.max(axis=1), kind="stable")[:n]
+    v, y = votes[kept], truth[kept]
+    sums = margin_sums(v, y)
+    oracle, applies = c_bound_of(sums, class_correction(sums, None, 0.0))
+    return {
+        "share": share,
+        "error": _number((v.argmax(axis=1) != y).mean()),
+        "oracle": _number(oracle) if applies else None,
+        "cbil": cbil(v, y, 0.0),
+        "cbil_relaxed": cbil(v, y, 0.1),
+    }
+
+
+def relaxation_trace(votes: Floats, truth: Codes) -> list[float | None]:
+    """CBIL on all rows for each λ (Figure 3)."""
+    return [cbil(votes, truth, relaxation) for relaxation in RELAXATIONS]
+
+
+def cbil(votes: Floats, truth: Codes, relaxation: float) -> float | None:
+    """C-bound with the pseudo-labels as imperfect labels and their true mislabelling matrix.
+
+    None where it does not apply: λ + δ ≤ 0 for a predicted class, or the first moment is not
+    positive.
+    """
+    from fewlabel.cbound import alpha_delta, c_bound_of, class_correction
+    from fewlabel.margins import margin_sums
+    from fewlabel.mislabeling import mislabeling_matrix
+
+    K = votes.shape[1]
+    pseudo = votes.argmax(axis=1)
+    counts = np.bincount(pseudo * K + truth, minlength=K * K).reshape(K, K)
+    matrix = mislabeling_matrix(counts, smoothing=_HARDLY_SMOOTHED)
+    delta = alpha_delta(matrix)[1]
+    if (relaxation + delta[np.unique(pseudo)] <= 0).any():
+        return None
+    sums = margin_sums(votes, pseudo)
+    bound, applies = c_bound_of(sums, class_correction(sums, matrix, relaxation))
+    return _number(bound) if applies else None
+
+
+def _number(value: Any) -> float:
+    return round(float(value), _DIGITS)
+
+
+def _rounded(values: Any) -> list[float]:
+    return [_number(value) for value in values]
