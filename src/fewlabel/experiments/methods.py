@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fewlabel.experiments.observe import Watched
 from fewlabel.experiments.spec import Trial, Value
 
 Params = dict[str, Value]
@@ -67,8 +68,9 @@ def _self_learning(policy: str, **fixed: Any) -> Callable[[Trial, Params, Any], 
 
         return SelfLearningClassifier(
             _forest(trial, params, None),
-            policy=getattr(policies, policy)(**params),
+            policy=Watched(getattr(policies, policy)(**params)),
             label_proba=label_proba,
+            min_gain=0.0,  # the paper's rule: go on until nothing is left or nothing is selected
             random_state=trial.seed,
             **fixed,
         )

@@ -5,15 +5,22 @@ All of it is computed after the clock has stopped, from votes that the run made 
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel.experiments.plan_values import CONFIDENT, RELAXATIONS
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+
+CONFIDENT = (20, 40, 60, 80, 100)
+"""ρ of Figures 2 and 4: per cent of rows kept, the most confident first."""
+
+RELAXATIONS = tuple(round(0.1 * step, 1) for step in range(11))
+"""λ of Figures 3 and 4; the paper's Figure 3 starts at 0.1."""
 
 N_BINS = 10
 _DIGITS = 5
@@ -103,18 +110,15 @@ def _rounds(model: Any, truth: Codes, labeled_iter: Codes) -> list[dict[str, Any
 
 def by_share(votes: Floats, truth: Codes, share: int) -> dict[str, Any]:
     """Oracle C-bound, CBIL and true error on the most confident rows (Figures 2 and 4)."""
-    from fewlabel.cbound import c_bound_of, class_correction
-    from fewlabel.margins import margin_sums
+    from fewlabel.cbound import c_bound
 
     n = max(1, round(len(votes) * share / 100))
     kept = np.argsort(-votes.max(axis=1), kind="stable")[:n]
     v, y = votes[kept], truth[kept]
-    sums = margin_sums(v, y)
-    oracle, applies = c_bound_of(sums, class_correction(sums, None, 0.0))
     return {
         "share": share,
         "error": _number((v.argmax(axis=1) != y).mean()),
-        "oracle": _number(oracle) if applies else None,
+        "oracle": _unless_trivial(c_bound, v, y),
         "cbil": cbil(v, y, 0.0),
         "cbil_relaxed": cbil(v, y, 0.1),
     }
@@ -131,20 +135,27 @@ def cbil(votes: Floats, truth: Codes, relaxation: float) -> float | None:
     None where it does not apply: λ + δ ≤ 0 for a predicted class, or the first moment is not
     positive.
     """
-    from fewlabel.cbound import alpha_delta, c_bound_of, class_correction
-    from fewlabel.margins import margin_sums
+    from fewlabel.cbound import c_bound_imperfect, smallest_relaxation
     from fewlabel.mislabeling import mislabeling_matrix
 
     K = votes.shape[1]
     pseudo = votes.argmax(axis=1)
     counts = np.bincount(pseudo * K + truth, minlength=K * K).reshape(K, K)
     matrix = mislabeling_matrix(counts, smoothing=_HARDLY_SMOOTHED)
-    delta = alpha_delta(matrix)[1]
-    if (relaxation + delta[np.unique(pseudo)] <= 0).any():
+    if relaxation < smallest_relaxation(votes, matrix):
         return None
-    sums = margin_sums(votes, pseudo)
-    bound, applies = c_bound_of(sums, class_correction(sums, matrix, relaxation))
-    return _number(bound) if applies else None
+    return _unless_trivial(c_bound_imperfect, votes, pseudo, matrix, relaxation=relaxation)
+
+
+def _unless_trivial(bound: Callable[..., float], *args: Any, **options: Any) -> float | None:
+    from fewlabel.cbound import TrivialBoundWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TrivialBoundWarning)
+        try:
+            return _number(bound(*args, **options))
+        except TrivialBoundWarning:
+            return None
 
 
 def _number(value: Any) -> float:

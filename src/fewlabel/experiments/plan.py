@@ -71,12 +71,6 @@ DEFAULT_SETS = tuple(name for name, row in ROWS.items() if not row.optional and 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 """Labelled shares of Figure 1; the paper does not print its own."""
 
-CONFIDENT = (20, 40, 60, 80, 100)
-"""ρ of Figures 2 and 4: per cent of rows kept, the most confident first."""
-
-RELAXATIONS = tuple(round(0.1 * step, 1) for step in range(11))
-"""λ of Figures 3 and 4; the paper's Figure 3 starts at 0.1."""
-
 CBOUND_SETS = ("har_recomputed", "isolet", "letter", "mnist")
 
 
