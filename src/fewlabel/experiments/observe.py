@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
@@ -130,21 +129,28 @@ def relaxation_trace(votes: Floats, truth: Codes) -> list[float | None]:
 
 
 def cbil(votes: Floats, truth: Codes, relaxation: float) -> float | None:
-    """C-bound with the pseudo-labels as imperfect labels and their true mislabelling matrix.
+    r"""C-bound with imperfect labels, with the true mislabelling matrix of the pseudo-labels.
 
-    None where it does not apply: λ + δ ≤ 0 for a predicted class, or the first moment is not
-    positive.
+    .. math:: p_{i,j} = \frac{|\{x: \hat y(x)=i,\, y(x)=j\}|}{|\{x: y(x)=j\}|}, \qquad
+        P(\hat Y=i\mid x) = p_{i,y(x)}
+
+    The matrix is evaluated with the true labels, as in the paper's illustration, and the imperfect
+    labels follow the mislabelling model with that matrix. (The pseudo-labels themselves would not:
+    they always agree with the vote that made them, and the number falls below the error.)
+
+    None where the bound does not apply: λ + δ ≤ 0 for a predicted class, or the first moment is
+    not positive.
     """
     from fewlabel.cbound import c_bound_imperfect, smallest_relaxation
     from fewlabel.mislabeling import mislabeling_matrix
 
     K = votes.shape[1]
-    pseudo = votes.argmax(axis=1)
-    counts = np.bincount(pseudo * K + truth, minlength=K * K).reshape(K, K)
+    counts = np.bincount(votes.argmax(axis=1) * K + truth, minlength=K * K).reshape(K, K)
     matrix = mislabeling_matrix(counts, smoothing=_HARDLY_SMOOTHED)
     if relaxation < smallest_relaxation(votes, matrix):
         return None
-    return _unless_trivial(c_bound_imperfect, votes, pseudo, matrix, relaxation=relaxation)
+    imperfect = matrix[:, truth].T
+    return _unless_trivial(c_bound_imperfect, votes, imperfect, matrix, relaxation=relaxation)
 
 
 def _unless_trivial(bound: Callable[..., float], *args: Any, **options: Any) -> float | None:
