@@ -142,6 +142,17 @@ METHODS: dict[str, Method] = {
 """The columns of Table 2 in the paper's order."""
 
 
+def method_named(name: str) -> Method:
+    """A method of the table, or the :class:`Method` that ``module:attribute`` names."""
+    if ":" not in name:
+        return METHODS[name]
+    module, attribute = name.split(":")
+    found = getattr(importlib.import_module(module), attribute)
+    if not isinstance(found, Method):
+        raise TypeError(f"{name} must be a Method. Got {type(found).__name__} instead.")
+    return found
+
+
 def scaled(X: NDArray[Any], scaling: str) -> NDArray[np.float32]:
     """Features as a method wants them, in single precision."""
     values = np.ascontiguousarray(X, dtype=np.float32)

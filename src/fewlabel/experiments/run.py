@@ -135,7 +135,7 @@ def run_limited(
     start = time.monotonic()
     process = context.Process(
         target=_child,
-        args=(channel, lifeline, trial, data_dir, limits.memory_mib),
+        args=(channel, lifeline, trial, data_dir, limits.memory_mib, dict(os.environ)),
         daemon=True,
     )
     process.start()
@@ -193,7 +193,9 @@ def _child(
     trial: Trial,
     data_dir: Path | None,
     memory_mib: float | None,
+    environment: dict[str, str],
 ) -> None:
+    os.environ.update(environment)  # ours is that of the day the fork server was started
     threading.Thread(target=_die_with_runner, args=(lifeline,), daemon=True).start()
     answer: dict[str, Any] = {"status": OK}
     try:
