@@ -81,6 +81,7 @@ _STYLE = {
     "axes.titlesize": 10,
     "legend.frameon": False,
     "svg.hashsalt": "fewlabel",
+    "svg.fonttype": "none",  # text stays text: small files that can be searched
     "figure.constrained_layout.use": True,
 }
 
