@@ -186,6 +186,20 @@ def test_runs_on_an_executor_given(tmp_path):
     with ThreadPoolExecutor(1) as pool:
         records = run([forest(0)], tmp_path / "r.jsonl", executor=pool)
     assert records[0]["status"] == "ok"
+    assert records[0]["scores"] == run([forest(0)], tmp_path / "local.jsonl")[0]["scores"]
+
+
+def test_runs_on_a_dask_cluster(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    # A worker process with a nanny, as on a real cluster: it is daemonic.
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        records = run([forest(0)], tmp_path / "r.jsonl", executor=client.get_executor())
+    assert records[0]["status"] == "ok"
 
 
 # --- inside a trial --------------------------------------------------------------------------

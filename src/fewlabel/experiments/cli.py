@@ -80,19 +80,13 @@ def reproduce(
     writes tables (Markdown, CSV, LaTeX) and figures (PNG, SVG). Stop it at any moment and start it
     again: it goes on where it was.
     """
-    from fewlabel.experiments.plan import ITEMS, QUICK, Scope, narrowed, trials_of
+    from fewlabel.experiments.plan import trials_of
     from fewlabel.experiments.records import ERROR, FILE_NAME, read_records
     from fewlabel.experiments.render import render
     from fewlabel.experiments.run import Limits
 
-    wanted = list(ITEMS) if everything else list(items or [])
-    if not wanted or set(wanted) - set(ITEMS):
-        raise typer.BadParameter(f"Name one or more of {', '.join(ITEMS)}, or use --all.")
-    try:
-        scope = narrowed(QUICK if quick else Scope(), _listed(sets), _listed(methods), trials)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    scope = replace(scope, forest=forest)
+    wanted = _wanted(items, everything)
+    scope = _scope(quick, sets, methods, trials, forest)
     # Tiny runs must not end up among results that can be compared with the paper's.
     out = out or Path("results-quick" if quick else "results")
     if not no_run:
@@ -111,6 +105,27 @@ def reproduce(
     if failed and not no_run:
         _complain(failed)
         raise typer.Exit(1)
+
+
+def _wanted(items: list[str] | None, everything: bool) -> list[str]:
+    from fewlabel.experiments.plan import ITEMS
+
+    wanted = list(ITEMS) if everything else list(items or [])
+    if not wanted or set(wanted) - set(ITEMS):
+        raise typer.BadParameter(f"Name one or more of {', '.join(ITEMS)}, or use --all.")
+    return wanted
+
+
+def _scope(
+    quick: bool, sets: str | None, methods: str | None, trials: int | None, forest: str
+) -> Scope:
+    from fewlabel.experiments.plan import QUICK, Scope, narrowed
+
+    try:
+        scope = narrowed(QUICK if quick else Scope(), _listed(sets), _listed(methods), trials)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    return replace(scope, forest=forest)
 
 
 def _run(
