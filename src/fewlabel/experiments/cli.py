@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from fewlabel.experiments.plan import Scope
     from fewlabel.experiments.records import Record
     from fewlabel.experiments.run import Progress
+    from fewlabel.experiments.spec import Trial
 
 Items = Annotated[
     list[str] | None,
@@ -47,7 +47,6 @@ TimeLimit = Annotated[
 MemoryLimit = Annotated[
     float | None, typer.Option("--memory-limit", min=1.0, help="MiB for each trial (Linux).")
 ]
-Forest = Annotated[str, typer.Option("--forest", help="scikit-learn, or intelex (faster).")]
 Dask = Annotated[
     str | None, typer.Option("--dask", help="Address of a Dask scheduler that runs the trials.")
 ]
@@ -69,7 +68,6 @@ def reproduce(
     jobs: Jobs = 1,
     time_limit: TimeLimit = 4 * 3600.0,
     memory_limit: MemoryLimit = None,
-    forest: Forest = "scikit-learn",
     dask: Dask = None,
     no_run: NoRun = False,
     page: Page = None,
@@ -81,30 +79,26 @@ def reproduce(
     again: it goes on where it was.
     """
     from fewlabel.experiments.plan import trials_of
-    from fewlabel.experiments.records import ERROR, FILE_NAME, read_records
+    from fewlabel.experiments.records import FILE_NAME, read_records
     from fewlabel.experiments.render import render
     from fewlabel.experiments.run import Limits
 
     wanted = _wanted(items, everything)
-    scope = _scope(quick, sets, methods, trials, forest)
+    scope = _scope(quick, sets, methods, trials)
     # Tiny runs must not end up among results that can be compared with the paper's.
     out = out or Path("results-quick" if quick else "results")
+    made: list[Record] = []
     if not no_run:
         planned = [trial for item in wanted for trial in trials_of(item, scope)]
-        with _executor(dask) as executor, _reporter() as report:
-            _run(
-                planned, out / FILE_NAME, data, Limits(time_limit, memory_limit), jobs, executor,
-                report,
-            )  # fmt: skip
+        limits = Limits(time_limit, memory_limit)
+        made = _run(planned, out / FILE_NAME, dask, data_dir=data, limits=limits, jobs=jobs)
     records = read_records(out)
-    for path in render(wanted, scope, records, out):
-        typer.echo(path)
+    paths = render(wanted, scope, records, out)
     if page:
-        _write_page(page, scope, records)
-    failed = [record for record in records if record["status"] == ERROR]
-    if failed and not no_run:
-        _complain(failed)
-        raise typer.Exit(1)
+        paths += _write_page(page, scope, records)
+    for path in paths:
+        typer.echo(path)
+    _complain(made)
 
 
 def _wanted(items: list[str] | None, everything: bool) -> list[str]:
@@ -116,48 +110,46 @@ def _wanted(items: list[str] | None, everything: bool) -> list[str]:
     return wanted
 
 
-def _scope(
-    quick: bool, sets: str | None, methods: str | None, trials: int | None, forest: str
-) -> Scope:
+def _scope(quick: bool, sets: str | None, methods: str | None, trials: int | None) -> Scope:
     from fewlabel.experiments.plan import QUICK, Scope, narrowed
 
     try:
-        scope = narrowed(QUICK if quick else Scope(), _listed(sets), _listed(methods), trials)
+        return narrowed(QUICK if quick else Scope(), _listed(sets), _listed(methods), trials)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    return replace(scope, forest=forest)
 
 
-def _run(
-    planned: Any, path: Path, data: Path | None, limits: Any, jobs: int, executor: Any, report: Any
-) -> None:
+def _run(planned: list[Trial], path: Path, dask: str | None, **options: Any) -> list[Record]:
     from fewlabel.experiments.run import run
 
     try:
-        run(
-            planned, path, data_dir=data, limits=limits, jobs=jobs, executor=executor,
-            report=report,
-        )  # fmt: skip
+        with _executor(dask) as executor, _reporter() as report:
+            return run(planned, path, executor=executor, report=report, **options)
     except KeyboardInterrupt:
         typer.echo(f"Stopped; the same command goes on from {path}.", err=True)
         raise typer.Exit(130) from None
 
 
-def _write_page(page: Path, scope: Scope, records: list[Record]) -> None:
+def _write_page(page: Path, scope: Scope, records: list[Record]) -> list[Path]:
     from fewlabel.experiments.page import write_page
 
-    for path in write_page(page, scope, records):
-        typer.echo(path)
+    return write_page(page, scope, records)
 
 
 def _listed(names: str | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for name in names.split(",") if name.strip()) if names else None
 
 
-def _complain(failed: list[Record]) -> None:
+def _complain(records: list[Record]) -> None:
+    from fewlabel.experiments.records import ERROR
+
+    failed = [record for record in records if record["status"] == ERROR]
+    if not failed:
+        return
     typer.echo(f"{len(failed)} trial(s) failed and have no result:", err=True)
     for record in failed[:5]:
         typer.echo(f"  {record['trial']}: {record.get('error')}", err=True)
+    raise typer.Exit(1)
 
 
 def _executor(address: str | None) -> AbstractContextManager[Any]:

@@ -53,11 +53,8 @@ class Method:
 
 
 def _forest(trial: Trial, params: Params, label_proba: Any) -> Any:
-    if trial.forest == "intelex":
-        # An exact drop-in for fit and predict_proba, but with other random numbers.
-        from sklearnex.ensemble import RandomForestClassifier
-    else:
-        from sklearn.ensemble import RandomForestClassifier
+    from sklearn.ensemble import RandomForestClassifier
+
     return RandomForestClassifier(trial.n_trees, random_state=trial.seed, n_jobs=1)
 
 

@@ -82,7 +82,6 @@ class Scope:
     methods: tuple[str, ...] = tuple(METHODS)
     n_trials: int = PAPER_TRIALS
     n_trees: int = PAPER_TREES
-    forest: str = "scikit-learn"
     small_set: str = "mnist"
     small_rows: int = 3500
     shares: tuple[float, ...] = SHARES
@@ -96,8 +95,7 @@ class Scope:
 
     def trial(self, row: str, method: str, seed: int, **more: Any) -> Trial:
         """A trial of a row of the tables."""
-        options: dict[str, Any] = {"n_trees": self.n_trees, "forest": self.forest}
-        options |= ROWS[row].options | more
+        options: dict[str, Any] = {"n_trees": self.n_trees} | ROWS[row].options | more
         return Trial(ROWS[row].dataset, method, seed, **options)
 
     def grid(self, row: str, method: str, **more: Any) -> list[Trial]:
