@@ -139,17 +139,6 @@ METHODS: dict[str, Method] = {
 """The columns of Table 2 in the paper's order."""
 
 
-def method_named(name: str) -> Method:
-    """A method of the table, or the :class:`Method` that ``module:attribute`` names."""
-    if ":" not in name:
-        return METHODS[name]
-    module, attribute = name.split(":")
-    found = getattr(importlib.import_module(module), attribute)
-    if not isinstance(found, Method):
-        raise TypeError(f"{name} must be a Method. Got {type(found).__name__} instead.")
-    return found
-
-
 def scaled(X: NDArray[Any], scaling: str) -> NDArray[np.float32]:
     """Features as a method wants them, in single precision."""
     values = np.ascontiguousarray(X, dtype=np.float32)
@@ -159,3 +148,14 @@ def scaled(X: NDArray[Any], scaling: str) -> NDArray[np.float32]:
     binary = ((values == 0) | (values == 1)).all(axis=0)
     span = np.where(high > low, high - low, 1)
     return np.where(binary, values, 2 * (values - low) / span - 1).astype(np.float32)
+
+
+def method_named(name: str) -> Method:
+    """A method of the table, or the :class:`Method` that ``module:attribute`` names."""
+    if ":" not in name:
+        return METHODS[name]
+    module, attribute = name.split(":")
+    found = getattr(importlib.import_module(module), attribute)
+    if not isinstance(found, Method):
+        raise TypeError(f"{name} must be a Method. Got {type(found).__name__} instead.")
+    return found
