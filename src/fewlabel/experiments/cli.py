@@ -174,6 +174,6 @@ def _reporter() -> AbstractContextManager[Callable[[Progress], None]]:
 
 def main() -> None:
     """Entry point of ``python -m fewlabel.experiments``."""
-    app = typer.Typer(add_completion=False)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(name="reproduce")(reproduce)
     app()

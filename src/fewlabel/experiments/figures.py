@@ -87,8 +87,8 @@ _STYLE = {
 
 
 def _panels(plt: Any, count: int, width: float = 3.1, height: float = 2.7) -> tuple[Any, list[Any]]:
-    columns = min(count, 4 if count > 4 else max(count, 1))
-    lines = -(-count // columns) if count else 1
+    columns = min(max(count, 1), 4)
+    lines = max(1, -(-count // columns))
     size = (max(width * columns, 4.6), height * lines + 0.5)
     figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False)
     flat = list(axes.flat)
@@ -105,11 +105,23 @@ def _trials(n: int) -> str:
     return f"{n} trial{'s' * (n != 1)}"
 
 
-def _empty(axis: Any, title: str) -> None:
-    axis.set_title(title)
-    axis.text(0.5, 0.5, "not run", ha="center", va="center", transform=axis.transAxes)
-    axis.set_xticks([])
-    axis.set_yticks([])
+Seen = list[tuple[int, dict[str, Any]]]
+"""(number of the trial, observations) for each finished trial of MSLA on a set."""
+
+
+def _observed(name: str, scope: Scope, found: dict[str, Record]) -> tuple[dict[str, Seen], str]:
+    """What was observed on each set of a figure, and a remark about the sets without records."""
+    seen: dict[str, Seen] = {}
+    for row in figure_sets(name, scope):
+        trials = [trial for trial in scope.grid(row, "MSLA") if trial.key in found]
+        seen[row] = [
+            (trial.seed // 10, found[trial.key]["observed"])
+            for trial in trials
+            if found[trial.key]["status"] == OK
+        ]
+    missing = ", ".join(row_title(row) for row, observed in seen.items() if not observed)
+    shown = {row: observed for row, observed in seen.items() if observed}
+    return shown, f"\nnot run: {missing}" if missing else ""
 
 
 # --- Figure 1 --------------------------------------------------------------------------------
@@ -148,20 +160,7 @@ def _labelled_share(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
 # --- Figures 2 to 4 --------------------------------------------------------------------------
 
 
-def _observed(scope: Scope, row: str, found: dict[str, Record]) -> list[tuple[int, dict[str, Any]]]:
-    """(number of the trial, observations) of the finished trials of MSLA on a set."""
-    trials = [trial for trial in scope.grid(row, "MSLA") if trial.key in found]
-    return [
-        (trial.seed // 10, found[trial.key]["observed"])
-        for trial in trials
-        if found[trial.key]["status"] == OK
-    ]
-
-
-def _share_panel(axis: Any, row: str, seen: list[tuple[int, dict[str, Any]]], keys: Any) -> None:
-    if not seen:
-        _empty(axis, row_title(row))
-        return
+def _share_panel(axis: Any, row: str, seen: Seen, keys: tuple[str, ...]) -> None:
     for key in keys:
         curves = [[p[key] for p in observed["by_share"]] for _, observed in seen]
         values = np.array(curves, dtype=float)  # None, "does not apply", becomes NaN
@@ -182,20 +181,21 @@ def _share_panel(axis: Any, row: str, seen: list[tuple[int, dict[str, Any]]], ke
 
 
 def _confident(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
-    rows = figure_sets("figure2", scope)
-    figure, axes = _panels(plt, len(rows))
-    for row, axis in zip(rows, axes):
-        _share_panel(axis, row, _observed(scope, row, found), ("error", "oracle", "cbil"))
-    _head(figure, "figure2", " (thin: single trials)")
+    shown, remark = _observed("figure2", scope, found)
+    figure, axes = _panels(plt, len(shown))
+    for (row, seen), axis in zip(shown.items(), axes):
+        _share_panel(axis, row, seen, ("error", "oracle", "cbil"))
+    _head(figure, "figure2", f" (thin: single trials){remark}")
     _legend_below(figure, axes)
     return figure
 
 
 def _confident_relaxed(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
-    figure, axes = _panels(plt, 1, 5.0, 3.4)
-    seen = _observed(scope, scope.relaxed_set, found)
-    _share_panel(axes[0], scope.relaxed_set, seen, ("error", "oracle", "cbil", "cbil_relaxed"))
-    _head(figure, "figure4", " (thin: single trials)")
+    shown, remark = _observed("figure4", scope, found)
+    figure, axes = _panels(plt, len(shown), 5.0, 3.4)
+    for (row, seen), axis in zip(shown.items(), axes):
+        _share_panel(axis, row, seen, ("error", "oracle", "cbil", "cbil_relaxed"))
+    _head(figure, "figure4", f" (thin: single trials){remark}")
     _legend_below(figure, axes)
     return figure
 
@@ -215,14 +215,10 @@ def _legend_below(figure: Any, axes: list[Any]) -> None:
 
 
 def _relaxation(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
-    rows = figure_sets("figure3", scope)
-    figure, axes = _panels(plt, len(rows), 3.4)
+    shown, remark = _observed("figure3", scope, found)
+    figure, axes = _panels(plt, len(shown), 3.4)
     colours = plt.get_cmap("viridis")(np.linspace(0, 0.95, len(RELAXATIONS)))
-    for row, axis in zip(rows, axes):
-        seen = _observed(scope, row, found)
-        if not seen:
-            _empty(axis, row_title(row))
-            continue
+    for (row, seen), axis in zip(shown.items(), axes):
         numbers = [number + 1 for number, _ in seen]
         traces = np.array([observed["by_relaxation"] for _, observed in seen], dtype=float)
         # λ = 0 is not in the paper's figure: where δ is near 0 it would hide the others.
@@ -235,7 +231,7 @@ def _relaxation(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
         axis.set_xlabel("trial")
         axis.set_ylabel("CBIL")
         axis.xaxis.get_major_locator().set_params(integer=True)
-    _head(figure, "figure3")
+    _head(figure, "figure3", remark)
     _legend_below(figure, axes)
     return figure
 
@@ -253,25 +249,25 @@ _ROUND_LINES = {
 
 
 def _rounds(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
-    rows = figure_sets("figure5", scope)
-    figure, axes = _panels(plt, len(rows))
-    for row, axis in zip(rows, axes):
-        seen = _observed(scope, row, found)
-        if not seen:
-            _empty(axis, row_title(row))
-            continue
+    shown, remark = _observed("figure5", scope, found)
+    figure, axes = _panels(plt, len(shown))
+    for (row, seen), axis in zip(shown.items(), axes):
         longest = max(len(observed["rounds"]) for _, observed in seen)
         for key, (label, colour, style) in _ROUND_LINES.items():
             means = [_round_mean(seen, index, key) for index in range(longest)]
-            shown = np.minimum(np.array(means, dtype=float), 1.0)  # clipped for display only
+            clipped = np.minimum(np.array(means, dtype=float), 1.0)
             axis.plot(
-                range(1, longest + 1), shown, style, marker=".", lw=1.2, color=colour, label=label
+                range(1, longest + 1), clipped, style, marker=".", lw=1.2, color=colour, label=label
             )
         axis.set_title(f"{row_title(row)}, {_trials(len(seen))}")
-        axis.set_xlabel("round")
+        axis.set_xlabel("round\n(trials that reached it)")
         axis.set_ylim(0, 1.05)
-        axis.xaxis.get_major_locator().set_params(integer=True)
-    _head(figure, "figure5", "\n(estimates with the supervised votes as P(Y|x); clipped at 1)")
+        reached = [sum(len(o["rounds"]) > index for _, o in seen) for index in range(longest)]
+        axis.set_xticks(
+            range(1, longest + 1), [f"{index}\n({n})" for index, n in enumerate(reached, start=1)]
+        )
+    how = "\n(estimates with the supervised votes as P(Y|x); clipped at 1)"
+    _head(figure, "figure5", how + remark)
     _legend_below(figure, axes)
     return figure
 
@@ -290,13 +286,9 @@ def _round_mean(seen: list[tuple[int, dict[str, Any]]], index: int, key: str) ->
 
 
 def _calibration(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
-    rows = figure_sets("figure6", scope)
-    figure, axes = _panels(plt, len(rows))
-    for row, axis in zip(rows, axes):
-        seen = _observed(scope, row, found)
-        if not seen:
-            _empty(axis, row_title(row))
-            continue
+    shown, remark = _observed("figure6", scope, found)
+    figure, axes = _panels(plt, len(shown))
+    for (row, seen), axis in zip(shown.items(), axes):
         axis.plot([0, 1], [0, 1], color="#BBBBBB", lw=0.8)
         for which, colour in (("initial", COLOURS["RF"]), ("final", COLOURS["MSLA"])):
             parts = [observed["calibration"][which] for _, observed in seen]
@@ -317,6 +309,6 @@ def _calibration(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
         axis.set_ylim(0, 1.05)
     if axes:
         axes[0].set_ylabel("accuracy (area: share of rows)")
-    _head(figure, "figure6")
+    _head(figure, "figure6", remark)
     _legend_below(figure, axes)
     return figure
