@@ -127,6 +127,9 @@ def test_other_tables():
     assert oracle.markdown.startswith(".600 ± .000 (4)<br>paper .599 ± .028")
     times = build("table4", VOWEL, records).rows["vowel"]
     assert times["RF"].markdown == "1.0 s (4)<br>paper 1 s"
+    without = [r | {"seconds": {"fit": 9.0, "predict": 3.0}} for r in records if "seconds" in r]
+    walls = build("table4", VOWEL, without).rows["vowel"]
+    assert walls["RF"].markdown == "12 s wall (4)<br>paper 1 s"
     assert times["QN-S3VM"].markdown == "not run<br>paper 2 s"
     described = record(Trial("vowel", "describe"))
     described |= {"scores": {"l": 99, "u": 800, "d": 10, "K": 11}}

@@ -185,7 +185,8 @@ def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
             rows[row.name][method] = _time_field(row.name, records, printed.get(method))
     notes = (
         "Mean over the trials (and the points of the grid) of the processor time to fit and to "
-        "predict the unlabelled rows: the machine was shared, so wall times say little. Forests "
+        "predict the unlabelled rows (marked where only the wall time is on record): the machine "
+        "was shared, so wall times say little. Forests "
         "use one core. The paper has wall times on 32 cores. Our machine: "
         f"{'; '.join(sorted(machines)) or 'none'}.",
         *_quick_note(scope),
@@ -197,10 +198,15 @@ def _time_field(row: str, records: list[Record], printed: str | None) -> Field:
     if not records:
         text = "not available" if row == UNAVAILABLE else "not run"
         return Field(_with_paper(text, printed), text, {"paper": printed})
-    seconds = fmean(record["seconds"]["cpu"] for record in records)
-    values = {"value": seconds, "n": len(records), "paper": printed}
-    text = duration(seconds)
+    clock = "processor" if all("cpu" in record["seconds"] for record in records) else "wall"
+    seconds = fmean(_seconds(record["seconds"], clock) for record in records)
+    values = {"value": seconds, "n": len(records), "clock": clock, "paper": printed}
+    text = duration(seconds) + " wall" * (clock == "wall")
     return Field(_with_paper(f"{text} ({len(records)})", printed), text, values)
+
+
+def _seconds(seconds: dict[str, float], clock: str) -> float:
+    return seconds["cpu"] if clock == "processor" else seconds["fit"] + seconds["predict"]
 
 
 def _with_paper(text: str, printed: str | None) -> str:
