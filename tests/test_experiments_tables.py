@@ -180,6 +180,11 @@ def test_narrowed():
     scope = narrowed(Scope(), ("vowel",), ("RF",), 3)
     assert (scope.sets, scope.methods, scope.n_trials) == (("vowel",), ("RF",), 3)
     assert narrowed(QUICK, None, None, None) == QUICK
+    # No figure runs a set that was not asked for, save the 3,500 rows of Figure 1.
+    for item in ITEMS.keys() - {"figure1"}:
+        assert {t.dataset for t in trials_of(item, scope)} <= {"vowel"}
+    published = narrowed(Scope(), ("har", "vowel", "fashion"), None, None)
+    assert (published.confident_sets, published.relaxed_set) == (("har",), "fashion")
     with pytest.raises(ValueError, match=r"Unknown sets: \['wovel'\]"):
         narrowed(Scope(), ("wovel",), None, None)
     with pytest.raises(ValueError, match="Unknown methods"):
@@ -204,6 +209,13 @@ def test_far_cells_are_listed_with_their_reason_or_as_unexplained(monkeypatch):
     assert reason("table2", "vowel", "MSLA") == "exact"
     assert reason("table3", "vowel", "MSLA") == "made up"
     assert reason("table3", "vowel", "RF") is None
+
+
+def test_reasons_are_about_cells_that_exist():
+    for table, row, column in REASONS:
+        assert table in ("*", "table2", "table3")
+        assert row == "*" or row in ROWS
+        assert column == "*" or column in (*METHODS, *paper_values.MODES)
 
 
 def test_the_page_says_where_self_learning_does_not_help():

@@ -204,10 +204,13 @@ def narrowed(
             raise ValueError(f"Unknown {what}: {sorted(unknown)}. Choose from {', '.join(known)}.")
     changed = scope
     if sets:
+        # Figure 1 keeps its 3,500 rows; the other figures show the sets of the paper among these.
+        wanted = {ROWS[name].paper or name for name in scope.confident_sets}
         changed = replace(
             changed,
             sets=sets,
-            confident_sets=tuple(s for s in scope.confident_sets if s in sets) or sets,
+            confident_sets=tuple(s for s in sets if (ROWS[s].paper or s) in wanted) or sets,
+            relaxed_set=scope.relaxed_set if scope.relaxed_set in sets else sets[-1],
         )
     if methods:
         changed = replace(changed, methods=methods)
