@@ -1,4 +1,4 @@
-r"""The mislabelling model (Section 5.2): what wrong labels do to the error, and how often they occur.
+r"""The mislabelling model (Section 5.2): what wrong labels do to the error, how often they occur.
 
 An imperfect label Ŷ has the distribution :math:`p_{i,j}=P(\hat Y=i\mid Y=j)` given the true one,
 and depends on x through Y only (:math:`P(X\mid Y,\hat Y)=P(X\mid Y)` is what the paper means).
@@ -10,7 +10,7 @@ counts into the matrix and smooths classes with few rows. Every such matrix is a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,12 +23,9 @@ from fewlabel._validation import (
     check_relaxation,
     check_same_shape,
     check_votes,
-    n_rows,
-    take_rows,
 )
 from fewlabel.cbound import alpha_delta
 from fewlabel.margins import Floats
-from fewlabel.votes import iter_voters
 
 # --- the model -------------------------------------------------------------------------------
 
@@ -220,8 +217,9 @@ def held_out_counts(y_true: ArrayLike, y_imperfect: ArrayLike, n_classes: int) -
     """Counts over rows whose true label is known.
 
     ``y_imperfect`` must come from voters that did not see these labels: out-of-bag
-    (:func:`out_of_bag_votes`) or cross-fitted (:func:`cross_fitted_votes`). With the true labels of
-    the pseudo-labelled rows it gives the true matrix of those rows.
+    (:func:`fewlabel.held_out.out_of_bag_votes`) or cross-fitted
+    (:func:`fewlabel.held_out.cross_fitted_votes`). With the true labels of the pseudo-labelled rows
+    it gives the true matrix of those rows.
 
     Examples
     --------
@@ -364,88 +362,3 @@ def anchor_counts(
         surest = candidates[np.argsort(-proba[candidates, j], kind="stable")[:n_anchors]]
         counts[:, j] += imperfect[surest].sum(axis=0)
     return counts
-
-
-# --- votes that did not see the labels -------------------------------------------------------
-
-
-def out_of_bag_votes(ensemble: Any, X: Any) -> Floats:
-    """Votes for each training row, from the voters whose bootstrap sample did not contain it.
-
-    Parameters
-    ----------
-    ensemble : fitted forest or bagging classifier
-        With ``estimators_samples_``. In self-learning use the *initial* one: when row weights are
-        draw probabilities (scikit-learn 1.9), labelled rows are in nearly every sample of the
-        final forest.
-    X : array-like of shape (n_samples, n_features)
-        The rows the ensemble was fitted on, in that order.
-
-    Returns
-    -------
-    votes : ndarray of shape (n_samples, n_classes)
-
-    Raises
-    ------
-    ValueError
-        If a row is in the sample of every voter. Use :func:`cross_fitted_votes` then.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
-    >>> float((out_of_bag_votes(forest, X).argmax(axis=1) == y).mean()) > 0.9
-    True
-    """
-    if not hasattr(ensemble, "estimators_samples_"):
-        raise TypeError(
-            f"{type(ensemble).__name__} has no out-of-bag rows (`estimators_samples_`). "
-            f"Use cross_fitted_votes instead."
-        )
-    votes = np.zeros((n_rows(X), len(ensemble.classes_)))
-    for vote, sample in zip(iter_voters(ensemble, X, voters="soft"), ensemble.estimators_samples_):
-        held_out = np.ones(len(votes), dtype=bool)
-        held_out[sample] = False
-        votes[held_out] += vote[held_out]
-    total = votes.sum(axis=1, keepdims=True)
-    if not total.all():
-        raise ValueError(
-            f"{int((total == 0).sum())} row(s) are in the sample of every voter and have no "
-            f"out-of-bag vote. Use more voters, bootstrap=True, or cross_fitted_votes."
-        )
-    return votes / total
-
-
-def cross_fitted_votes(
-    estimator: Any, X: Any, y: ArrayLike, *, n_splits: int = 5, random_state: int | None = 0
-) -> Floats:
-    """Votes for each row from a clone of the estimator that was fitted without its fold.
-
-    Parameters
-    ----------
-    estimator : classifier with ``predict_proba``
-        Cloned, not changed.
-    X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-    n_splits : int, default=5
-        Never more than there are rows.
-    random_state : int or None, default=0
-        Of the shuffle. The folds are not stratified, so classes with one row do no harm.
-
-    Returns
-    -------
-    votes : ndarray of shape (n_samples, n_classes)
-        Columns in the order of the sorted classes of ``y``.
-    """
-    from sklearn.base import clone
-    from sklearn.model_selection import KFold
-
-    classes, codes = np.unique(np.asarray(y), return_inverse=True)
-    folds = KFold(min(n_splits, len(codes)), shuffle=True, random_state=random_state)
-    votes = np.zeros((len(codes), len(classes)))
-    for train, test in folds.split(codes):
-        fitted = clone(estimator).fit(take_rows(X, train), codes[train])
-        votes[np.ix_(test, fitted.classes_)] = fitted.predict_proba(take_rows(X, test))
-    return votes
