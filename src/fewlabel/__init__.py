@@ -10,12 +10,21 @@ __version__ = "0.1.0"
 # Public name → module. Modules are imported on first use, so that `import fewlabel` is instant
 # and the command line can print its help without loading scikit-learn.
 _HOME = {
+    "VoteStatistics": "statistics",
     "bayes_confusion": "votes",
     "bayes_risk": "votes",
+    "conditional_error_bound": "transductive",
+    "confusion_bound": "transductive",
     "gibbs_confusion": "votes",
     "gibbs_risk": "votes",
     "majority_vote": "votes",
     "margin": "votes",
+    "optimal_thresholds": "thresholds",
+    "risk_bound": "transductive",
+    "search_thresholds": "thresholds",
+    "threshold_curves": "thresholds",
+    "tightness": "transductive",
+    "transductive_bound": "transductive",
     "vote_matrix": "votes",
 }
 

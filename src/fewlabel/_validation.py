@@ -31,6 +31,7 @@ __all__ = [
     "check_same_shape",
     "check_thresholds",
     "check_votes",
+    "check_votes_and_proba",
     "encode_target",
     "fit_weight_name",
     "n_rows",
@@ -96,6 +97,19 @@ def check_label_proba(label_proba: ArrayLike, votes: NDArray[np.float64]) -> NDA
     proba = check_proba(label_proba, "label_proba")
     check_same_shape(proba, votes, "label_proba", "votes")
     return proba
+
+
+def check_votes_and_proba(
+    votes: ArrayLike, label_proba: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both matrices, validated."""
+    if label_proba is None:
+        raise ValueError(
+            "label_proba is needed with votes: the (estimated) P(Y=c|x), of the votes' shape."
+        )
+    v = check_votes(votes)
+    # Votes are often their own estimate of P(Y|x): one array need not be checked twice.
+    return v, v if label_proba is votes else check_label_proba(label_proba, v)
 
 
 def check_same_shape(a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str) -> None:
