@@ -11,6 +11,12 @@ __version__ = "0.1.0"
 # and the command line can print its help without loading scikit-learn.
 _HOME = {
     "Bound": "bounds",
+    "BoundPolicy": "policies",
+    "Curriculum": "policies",
+    "FixedThreshold": "policies",
+    "LabeledKFold": "model_selection",
+    "Selection": "policies",
+    "SelfLearningClassifier": "self_learning",
     "TrivialBoundWarning": "cbound",
     "VoteStatistics": "statistics",
     "anchor_counts": "mislabeling",
@@ -31,6 +37,7 @@ _HOME = {
     "held_out_counts": "mislabeling",
     "imperfect_proba": "mislabeling",
     "kl_divergence": "pac_bayes",
+    "labeled_scorer": "model_selection",
     "majority_vote": "votes",
     "margin": "votes",
     "margin_moments": "margins",

@@ -126,8 +126,9 @@ _Row = tuple[str, float, bool, str]
 def _with_true_labels(votes: ArrayLike, label_proba: ArrayLike) -> Iterator[_Row]:
     sums = margin_sums(votes, label_proba)
     none = class_correction(sums, None, 0.0)
-    # The winning vote is at least 1/K, so this threshold excludes nobody and tightens TB.
-    floor = 1.0 / len(sums.rows)
+    # The winning vote is at least 1/K (up to rounding), so this threshold excludes nobody, and TB
+    # is never larger with it than with 0.
+    floor = min(1.0 / len(sums.rows), float(np.max(votes, axis=1).min()))
     yield "plug-in error", bayes_risk(votes, label_proba), True, _TRUE_LABELS
     yield "TB", risk_bound(votes, label_proba, thresholds=floor, tight=True), True, _TRUE_LABELS
     yield "CB", *c_bound_of(sums, none), _TRUE_LABELS
