@@ -145,7 +145,7 @@ def c_bound(votes: ArrayLike, label_proba: ArrayLike) -> float:
     >>> round(c_bound([[0.75, 0.25], [0.5, 0.5]], [0, 0]), 12)
     0.5
     """
-    return c_bound_imperfect(votes, label_proba, None)
+    return _c_bound(votes, label_proba, None, 0.0)
 
 
 def c_bound_imperfect(
@@ -192,14 +192,20 @@ def c_bound_imperfect(
     >>> round(c_bound_imperfect(votes, imperfect, [[0.9, 0.1], [0.1, 0.9]]), 3)
     0.5
     """
-    sums = margin_sums(votes, imperfect_proba)
+    return _c_bound(votes, imperfect_proba, mislabeling, relaxation)
+
+
+def _c_bound(
+    votes: ArrayLike, proba: ArrayLike, mislabeling: ArrayLike | None, relaxation: float
+) -> float:
+    sums = margin_sums(votes, proba)
     bound, applies = c_bound_of(sums, class_correction(sums, mislabeling, relaxation))
     if not applies:
         warnings.warn(
             "The C-bound does not apply: the first margin moment is not positive, so the voters "
             "are wrong more than they are right. Returning the trivial bound 1.0.",
             TrivialBoundWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return bound
 

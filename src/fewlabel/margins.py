@@ -85,7 +85,7 @@ def _chunk_sums(votes: Floats, proba: Floats) -> Floats:
     best = votes.argmax(axis=1)
     highest, second = _two_highest(votes)
     p_best = proba[np.arange(len(votes)), best]
-    mass = proba.sum(axis=1) if len(votes) == 1 else proba @ np.ones(proba.shape[1])
+    mass = np.einsum("ij->i", proba)
     pv = np.einsum("ij,ij->i", proba, votes)
     pvv = np.einsum("ij,ij->i", proba * votes, votes)
     gap = highest - second

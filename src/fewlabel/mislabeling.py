@@ -10,7 +10,8 @@ counts into the matrix and smooths classes with few rows. Every such matrix is a
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,14 @@ from fewlabel._validation import (
 )
 from fewlabel.cbound import alpha_delta
 from fewlabel.margins import Floats
+
+# Few enough for the cache, and for BLAS not to split such narrow products over threads at a loss.
+_CHUNK_ROWS = 2048
+
+
+def _chunks(n: int) -> Iterator[slice]:
+    return (slice(start, start + _CHUNK_ROWS) for start in range(0, n, _CHUNK_ROWS))
+
 
 # --- the model -------------------------------------------------------------------------------
 
@@ -84,7 +93,10 @@ def imperfect_proba(label_proba: ArrayLike, mislabeling: ArrayLike) -> Floats:
     proba = check_proba(label_proba, "label_proba")
     matrix = check_mislabeling(mislabeling)
     check_same_shape(matrix[0], proba[0], "a row of mislabeling", "a row of label_proba")
-    return proba @ matrix.T
+    imperfect = np.empty_like(proba)
+    for rows in _chunks(len(proba)):
+        np.matmul(proba[rows], matrix.T, out=imperfect[rows])
+    return imperfect
 
 
 def one_example_bound(
@@ -258,9 +270,12 @@ def confident_counts(y_imperfect: ArrayLike, label_proba: ArrayLike) -> Floats:
     own = np.bincount(labels, proba[np.arange(len(proba)), labels], n_classes)
     # A label that nobody carries has no threshold, so no row is counted as that class.
     threshold = np.divide(own, n_labeled, out=np.full(n_classes, np.inf), where=n_labeled > 0)
-    confident = np.where(proba >= threshold, proba, -1.0)
-    kept = confident.max(axis=1) >= 0
-    counts = held_out_counts(confident[kept].argmax(axis=1), labels[kept], n_classes)
+    counts = np.zeros((n_classes, n_classes))
+    for rows in _chunks(len(proba)):
+        confident = np.where(proba[rows] >= threshold, proba[rows], -1.0)
+        likely = confident.argmax(axis=1)
+        kept = confident[np.arange(len(likely)), likely] >= 0
+        counts += held_out_counts(likely[kept], labels[rows][kept], n_classes)
     found = counts.sum(axis=1)
     return counts * np.divide(n_labeled, found, out=np.zeros(n_classes), where=found > 0)[:, None]
 
@@ -306,17 +321,28 @@ def expected_counts(
     labels = check_codes(y_imperfect, n_classes, len(proba))
     known = np.zeros((n_classes, n_classes)) if known_counts is None else check_counts(known_counts)
     check_same_shape(known[0], proba[0], "a row of known_counts", "a row of label_proba")
-    one_hot = np.eye(n_classes)[labels]
-    counts = known + one_hot.T @ proba  # as if the labels carried no information
+    # A flat matrix: as if the labels carried no information.
+    counts = known + _latent_counts(labels, proba, np.ones((n_classes, n_classes)))
     matrix = mislabeling_matrix(counts, smoothing=smoothing)
     for _ in range(max_iter):
-        joint = proba * matrix[labels]
-        total = joint.sum(axis=1, keepdims=True)
-        latent = np.divide(joint, total, out=proba.copy(), where=total > 0)
-        counts = known + one_hot.T @ latent
+        counts = known + _latent_counts(labels, proba, matrix)
         previous, matrix = matrix, mislabeling_matrix(counts, smoothing=smoothing)
         if np.abs(matrix - previous).max() <= tol:
             break
+    return counts
+
+
+def _latent_counts(labels: NDArray[Any], proba: Floats, matrix: Floats) -> Floats:
+    one_hot = np.eye(len(matrix))
+    counts = np.zeros_like(matrix)
+    for rows in _chunks(len(labels)):
+        label = labels[rows]
+        latent = proba[rows] * matrix[label]
+        total = latent.sum(axis=1, keepdims=True)
+        # A label that the model holds for impossible says nothing about its row.
+        np.divide(latent, total, out=latent, where=total > 0)
+        np.copyto(latent, proba[rows], where=total <= 0)
+        counts += one_hot[label].T @ latent
     return counts
 
 
