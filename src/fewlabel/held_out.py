@@ -17,6 +17,10 @@ from fewlabel._validation import n_rows, take_rows
 from fewlabel.votes import Floats, iter_voters
 
 
+class NoOutOfBagVoteError(ValueError):
+    """Some row is in the bootstrap sample of every voter."""
+
+
 def out_of_bag_votes(ensemble: Any, X: Any) -> Floats:
     """Votes for each training row, from the voters whose bootstrap sample did not contain it.
 
@@ -35,8 +39,9 @@ def out_of_bag_votes(ensemble: Any, X: Any) -> Floats:
 
     Raises
     ------
-    ValueError
-        If a row is in the sample of every voter. Use :func:`cross_fitted_votes` then.
+    NoOutOfBagVoteError
+        A ``ValueError``, if a row is in the sample of every voter: use
+        :func:`cross_fitted_votes` then.
 
     Examples
     --------
@@ -59,7 +64,7 @@ def out_of_bag_votes(ensemble: Any, X: Any) -> Floats:
         votes[held_out] += vote[held_out]
     total = votes.sum(axis=1, keepdims=True)
     if not total.all():
-        raise ValueError(
+        raise NoOutOfBagVoteError(
             f"{int((total == 0).sum())} row(s) are in the sample of every voter and have no "
             f"out-of-bag vote. Use more voters, bootstrap=True, or cross_fitted_votes."
         )
@@ -94,3 +99,20 @@ def cross_fitted_votes(
         fitted = clone(estimator).fit(take_rows(X, train), codes[train])
         votes[np.ix_(test, fitted.classes_)] = fitted.predict_proba(take_rows(X, test))
     return votes
+
+
+def held_out_votes(fitted: Any, X: Any, y: ArrayLike) -> Floats:
+    """Out-of-bag votes if the fitted classifier has them for every row, else cross-fitted ones.
+
+    Parameters
+    ----------
+    fitted : classifier that was fitted on X and y
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    """
+    if getattr(fitted, "bootstrap", False) and hasattr(fitted, "estimators_samples_"):
+        try:
+            return out_of_bag_votes(fitted, X)
+        except NoOutOfBagVoteError:
+            pass
+    return cross_fitted_votes(fitted, X, y)
