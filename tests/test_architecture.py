@@ -15,7 +15,7 @@ SOURCE = Path(fewlabel.__file__).parent
 
 # Each module may import those before it; siblings on one line do not know each other.
 LAYERS = [
-    ["_validation"],
+    ["_validation", "_openml"],
     ["votes", "fast_forest"],
     ["statistics", "cbound"],
     ["transductive", "mislabeling"],
