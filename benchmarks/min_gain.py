@@ -56,14 +56,6 @@ class JoinedRounds:
         return Selection(mask, thresholds)
 
 
-class RoundByRound(SelfLearningClassifier):
-    """Keeps the classifier's accuracy on the unlabelled rows after every refit."""
-
-    def _record(self, selection: Any, pseudo: Any, n_left: int, seconds: Any) -> None:
-        self.scores.append(self.score_now())
-        super()._record(selection, pseudo, n_left, seconds)
-
-
 def trial(name: str, X: Any, y: Any, seed: int) -> list[dict[str, Any]]:
     labeled, unlabeled = train_test_split(
         np.arange(len(y)), train_size=N_LABELED[name], random_state=seed
@@ -71,17 +63,16 @@ def trial(name: str, X: Any, y: Any, seed: int) -> list[dict[str, Any]]:
     target = np.full(len(y), -1)
     target[labeled] = y[labeled]
 
-    def accuracy(clf: Any) -> float:
-        truth = y[unlabeled]
-        votes = clf.estimator_.predict_proba(X[unlabeled])
-        return float((clf.classes_[votes.argmax(axis=1)] == truth).mean())
+    def accuracy(model: Any) -> float:
+        return float(model.score(X[unlabeled], y[unlabeled]))
 
-    clf = RoundByRound(min_gain=0.0, random_state=seed, n_jobs=2)
-    clf.scores, clf.score_now = [], lambda: accuracy(clf)
+    after: list[float] = []  # accuracy after each round
+    clf = SelfLearningClassifier(min_gain=0.0, random_state=seed, n_jobs=2)
+    clf.callback = lambda record: after.append(accuracy(clf.estimator_))
     start = time.perf_counter()
     clf.fit(X, target)
     seconds = time.perf_counter() - start
-    after = [*clf.scores, accuracy(clf)]  # after[r]: accuracy once r rounds are complete
+    after.insert(0, accuracy(clf.initial_estimator_))
     selected = [record["n_selected"] for record in clf.history_]
     rows = [row(name, seed, "paper's rule", 0.0, after[-1], clf.n_iter_, seconds)]
     share_of_rounds = [0.0, *np.cumsum([r["seconds_fit"] for r in clf.history_])]
@@ -95,7 +86,7 @@ def trial(name: str, X: Any, y: Any, seed: int) -> list[dict[str, Any]]:
         joined = SelfLearningClassifier(policy=policy, min_gain=0.0, random_state=seed, n_jobs=2)
         joined.fit(X, target)
         seconds_joined = time.perf_counter() - start
-        score = accuracy(joined)
+        score = accuracy(joined.estimator_)
         rows.append(row(name, seed, "join", gain, score, joined.n_iter_, seconds_joined))
     return rows
 
