@@ -40,5 +40,8 @@ bench: $(READY)  ## Measure speed and memory side by side, write docs/benchmarks
 reproduction: $(READY)  ## Write docs/reproduction.md from the records in results/ (runs nothing)
 	$(BIN)/python -m fewlabel.experiments --all --no-run --out results --page docs/reproduction.md
 
+min-gain: $(READY)  ## Measure what the last rounds of self-learning bring, write docs/min_gain.md (slow)
+	$(BIN)/python -m benchmarks.min_gain --write docs/min_gain.md
+
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
