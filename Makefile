@@ -7,7 +7,7 @@ READY := $(VENV)/.installed
 FEWLABEL_DATA ?= $(wildcard ../shared/data)
 export FEWLABEL_DATA
 
-.PHONY: help install demo test lint format types bench reproduction clean
+.PHONY: help install demo test lint format bench min-gain coverage mislabeling reproduce browser-tests clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -42,6 +42,12 @@ reproduction: $(READY)  ## Write docs/reproduction.md from the records in result
 
 min-gain: $(READY)  ## Measure what the last rounds of self-learning bring, write docs/min_gain.md (slow)
 	$(BIN)/python -m benchmarks.min_gain --write docs/min_gain.md
+
+coverage: $(READY)  ## How often the PAC-Bayes bounds fail in 2,000 simulated samples, write docs/pac_bayes_coverage.md
+	$(BIN)/python -m benchmarks.coverage --write docs/pac_bayes_coverage.md
+
+mislabeling: $(READY)  ## Compare the estimators of the mislabelling matrix on real data, write docs/mislabeling.md
+	$(BIN)/python -m benchmarks.mislabeling --write docs/mislabeling.md
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
