@@ -10,6 +10,10 @@ __version__ = "0.1.0"
 # Public name → module. Modules are imported on first use, so that `import fewlabel` is instant
 # and the command line can print its help without loading scikit-learn.
 _HOME = {
+    "DASForestClassifier": "baselines.das_forest",
+    "LabelSpreadingClassifier": "baselines.label_spreading",
+    "QNS3VMClassifier": "baselines.qns3vm",
+    "SemiLDAClassifier": "baselines.semi_lda",
     "bayes_confusion": "votes",
     "bayes_risk": "votes",
     "gibbs_confusion": "votes",
