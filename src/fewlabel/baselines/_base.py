@@ -1,4 +1,4 @@
-"""What the competitors share: checks at the edge, predictions, and the labels of the training rows."""
+"""What the competitors share: checks at the edge, predictions, labels of the training rows."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):
 
 
 def as_decision(scores: Floats) -> Floats:
-    """Class scores in scikit-learn's shape: for two classes, one column that is > 0 for the second."""
+    """Class scores in scikit-learn's shape: one column, > 0 for the second class, if K = 2."""
     return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
 

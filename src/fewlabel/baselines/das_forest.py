@@ -77,11 +77,11 @@ class DASForestClassifier(SemiSupervisedClassifier):
     them (see the module's docstring).
 
     If the last forest is worse than the first one on the labelled rows, the first one is the result
-    (the *airbag*). As published, "worse" means a higher out-of-bag error. A tree keeps its bootstrap
-    sample of the labelled rows in all iterations, so both errors are over the same rows and trees;
-    labelled rows that every tree has seen, which happens only in very small forests, count in
-    neither. **The later error is optimistic**: a tree that has not seen a labelled row has seen
-    unlabelled rows beside it, whose labels come from trees that have. It falls even where the
+    (the *airbag*). As published, "worse" means a higher out-of-bag error. A tree keeps its
+    bootstrap sample of the labelled rows in all iterations, so both errors are over the same rows
+    and trees; labelled rows that every tree has seen, which happens only in very small forests,
+    count in neither. **The later error is optimistic**: a tree that has not seen a labelled row has
+    seen unlabelled rows beside it, whose labels come from trees that have. It falls even where the
     accuracy does, so this airbag catches collapse but not decline. ``airbag="cross-fit"`` compares
     the two forests on labelled rows that nothing was trained on.
 
@@ -141,7 +141,7 @@ class DASForestClassifier(SemiSupervisedClassifier):
     _sparse = True
     _dtype = np.float32  # what the trees work on
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "temperature": [Interval(Real, 0, None, closed="neither")],
         "cooling": [Interval(Real, 0, 1, closed="right")],

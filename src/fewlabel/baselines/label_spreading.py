@@ -5,8 +5,8 @@ labels (one row for each sample, zero where unlabelled), the label scores are th
 
 .. math:: F \leftarrow \alpha S F + (1-\alpha) Y, \qquad S = D^{-1/2} W D^{-1/2}.
 
-``kernel="knn"`` joins each row to its nearest neighbours: S is sparse, and time and memory grow with
-n·k. ``kernel="rbf"`` is the method as scikit-learn has it, with all n² weights
+``kernel="knn"`` joins each row to its nearest neighbours: S is sparse, and memory and the time of a
+product grow with n·k. ``kernel="rbf"`` is the method as scikit-learn has it, with all n² weights
 :math:`e^{-\gamma\lVert x - z\rVert^2}`.
 
 References
@@ -106,7 +106,7 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
 
     _sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({"knn", "rbf"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "gamma": [Interval(Real, 0, None, closed="left")],

@@ -60,10 +60,11 @@ class _Machine:
 
     @property
     def bias(self) -> Floats:
-        return self.signs.mean(axis=0)
+        return np.asarray(self.signs.mean(axis=0))
 
     def outputs(self, X: Any, W: Floats) -> Floats:
-        return X @ W + (self.bias - self.center @ W)
+        out: Floats = X @ W + (self.bias - self.center @ W)
+        return out
 
     def objective(self, w: Floats, lam_u: float) -> tuple[float, Floats]:
         """J summed over the classes, and its gradient, at the flattened (d, K) weights."""
@@ -86,7 +87,8 @@ class _Machine:
 
     def _pull_back(self, X: Any, slope: Floats) -> Floats:
         # Σ slope (x − m): the centring is applied to the sum, so a sparse X stays sparse.
-        return X.T @ slope - np.outer(self.center, slope.sum(axis=0))
+        pulled: Floats = X.T @ slope - np.outer(self.center, slope.sum(axis=0))
+        return pulled
 
 
 def _signs(codes: Codes, n_classes: int) -> Floats:
@@ -122,7 +124,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         Rows in the RBF kernel expansion.
     max_iter : int, default=1000
         Largest number of L-BFGS iterations at each annealing step.
-    tol : float, default=1e-5
+    tol : float, default=1e-4
         An annealing step ends when no entry of the gradient exceeds it.
     random_state : int, RandomState instance or None, default=None
         Draws the rows of the RBF expansion and the folds of the calibration.
@@ -168,7 +170,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
 
     _sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({"linear", "rbf"})],
         "lam": [Interval(Real, 0, None, closed="neither")],
         "lam_unlabeled": [Interval(Real, 0, None, closed="left")],
@@ -190,7 +192,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         gamma: str | float = "scale",
         n_components: int = 1000,
         max_iter: int = 1000,
-        tol: float = 1e-5,
+        tol: float = 1e-4,
         random_state: Any = None,
         missing_label: object = "auto",
         verbose: int = 0,

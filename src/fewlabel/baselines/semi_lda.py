@@ -1,7 +1,8 @@
 r"""Semi-LDA: linear discriminant analysis by maximum contrastive pessimistic likelihood.
 
-With :math:`\theta` = (class priors, class means, shared covariance), soft labels q of the unlabelled
-rows (those of the labelled rows are fixed) and :math:`\theta_{sup}` the supervised estimate, solve
+With :math:`\theta` = (class priors, class means, shared covariance), soft labels q of the
+unlabelled rows (those of the labelled rows are fixed) and :math:`\theta_{sup}` the supervised
+estimate, solve
 
 .. math::
     \max_\theta \min_q\ \mathcal L(\theta\mid q) - \mathcal L(\theta_{sup}\mid q),\qquad
@@ -20,6 +21,7 @@ References
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -92,8 +94,15 @@ def project_to_simplex(rows: Floats) -> Floats:
     return np.maximum(rows - excess[np.arange(len(rows)), last][:, None], 0.0)
 
 
-def _decreasing(rate: float, iteration: int, q: Floats, gradient: Floats) -> float:
-    return rate / float(np.sqrt(iteration))
+class _DecreasingStep:
+    """α/√t at iteration t."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate, self._iteration = rate, 0
+
+    def __call__(self, q: Floats, gradient: Floats) -> float:
+        self._iteration += 1
+        return self._rate / math.sqrt(self._iteration)
 
 
 class _AdaptiveStep:
@@ -103,7 +112,7 @@ class _AdaptiveStep:
         self._step = _FIRST_STEP
         self._last: tuple[Floats, Floats] | None = None
 
-    def __call__(self, rate: object, iteration: int, q: Floats, gradient: Floats) -> float:
+    def __call__(self, q: Floats, gradient: Floats) -> float:
         # The gradient is known up to a constant in each row, and moves of q sum to 0 in each row.
         if self._last is not None:
             move, change = q - self._last[0], gradient - self._last[1]
@@ -123,7 +132,7 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
     simplex; the objective is in the module's docstring. The largest value over :math:`\theta` is
     convex in q, so there is one optimum, and its distance is known (``gap_``).
 
-    Features are divided by their standard deviation over all rows, so that their units do not matter.
+    Features are divided by their standard deviation over all rows: their units do not matter.
 
     Parameters
     ----------
@@ -136,8 +145,9 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
     shrinkage : "auto" or float in [0, 1), default="auto"
         Weight of the spherical covariance in the supervised estimate; needed when there are fewer
         labelled rows than features. "auto" is Ledoit and Wolf's value for the labelled rows. In the
-        semi-supervised estimate it counts as the same number of pseudo-rows, :math:`\nu = l s/(1-s)`,
-        among all rows, so the guarantee holds for the likelihood with that prior.
+        semi-supervised estimate it counts as the same number of pseudo-rows,
+        :math:`\nu = l s/(1-s)`, among all rows, so the guarantee holds for the likelihood with
+        that prior.
     missing_label : object, default="auto"
         What marks an unlabelled row; "auto" takes -1, NaN, None and pd.NA.
     verbose : int, default=0
@@ -156,7 +166,7 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
         Upper bound of the distance to the optimum, in nats per unlabelled row.
     worst_case_gain_ : float
         :math:`\min_q` of the objective at ``model_``. If it is not negative, the model is certainly
-        at least as likely as the supervised one on the true labels (with the prior of ``shrinkage``).
+        at least as likely as the supervised one on the true labels (prior included).
     shrinkage_ : float
     transduction_ : ndarray of shape (n_samples,)
         Given labels of the labelled rows, predicted ones of the others.
@@ -175,7 +185,7 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
     ([0, 1], True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "learning_rate": [StrOptions({"adaptive"}), Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -246,7 +256,8 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
         return min(found, _LARGEST_SHRINKAGE)
 
     def _descend(self, problem: _Contrast) -> Floats:
-        step = _AdaptiveStep() if self.learning_rate == "adaptive" else _decreasing
+        rate = self.learning_rate
+        step = _AdaptiveStep() if isinstance(rate, str) else _DecreasingStep(rate)
         q, best = problem.initial_labels(), np.inf
         for iteration in range(1, self.max_iter + 1):
             model, gradient, gap = problem.evaluate(q)
@@ -256,7 +267,7 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
                 self._log(f"iteration {iteration}: gap {gap:.3g} nats per unlabelled row")
             if gap <= self.tol:
                 break
-            q = project_to_simplex(q - step(self.learning_rate, iteration, q, gradient) * gradient)
+            q = project_to_simplex(q - step(q, gradient) * gradient)
         self.gap_, self.n_iter_ = best, iteration
         self.worst_case_gain_ = problem.worst_case_gain(self.model_)
         if best > self.tol:
@@ -350,7 +361,7 @@ class _Contrast:
         # labelled rows, log det Σ, and the prior of `weighted_lda`.
         n_rows = len(self._codes)
         inverse = cho_solve(cho_factor(model.covariance), np.eye(len(model.covariance)))
-        log_det = np.linalg.slogdet(model.covariance)[1]
+        log_det = float(np.linalg.slogdet(model.covariance)[1])
         coef, intercept = model.discriminants()
         value = -0.5 * (n_rows + self._strength) * log_det
         value -= 0.5 * float(np.vdot(inverse, self._scatter))
