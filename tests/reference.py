@@ -1,7 +1,7 @@
 """Slow, literal transcriptions of the paper's formulas, for the tests to compare with.
 
 Loops over rows and classes exactly as the formulas are printed (with the corrections that the
-docstrings of the fast code name). Nothing here is optimised and nothing is shared with the fast code.
+docstrings of the fast code name). Nothing here is optimised, nothing is shared with the fast code.
 """
 
 from __future__ import annotations
@@ -52,6 +52,112 @@ def joint_error_rate(votes, proba, theta):
     return total / len(votes)
 
 
+# --- Section 4: transductive bounds ----------------------------------------------------------
+
+
+def u_I(votes, proba, i, j, low, high):
+    """u_i I^(<=,<)(low, high)."""
+    return sum(p[i] for v, p in zip(votes, proba) if low <= v[j] < high)
+
+
+def u_M(votes, proba, i, j, s):
+    """u_i M^<(s)."""
+    return sum(p[i] * v[j] for v, p in zip(votes, proba) if v[j] < s)
+
+
+def u_K(votes, proba, i, j):
+    """u_i K_ij."""
+    return sum(p[i] * v[j] for v, p in zip(votes, proba) if majority(v) == j)
+
+
+def u_U_at(votes, proba, i, j, theta_j, gamma):
+    """u_i U_ij(gamma): what Theorem 1 takes the infimum of."""
+    bracket = (
+        u_K(votes, proba, i, j) - u_M(votes, proba, i, j, gamma) + u_M(votes, proba, i, j, theta_j)
+    )
+    positive = max(bracket, 0.0)
+    if gamma == 0:
+        extra = 0.0 if positive == 0 else float("inf")
+    else:
+        extra = positive / gamma
+    return u_I(votes, proba, i, j, theta_j, gamma) + extra
+
+
+def u_U(votes, proba, i, j, theta_j):
+    """u_i [U_theta]_ij: the infimum is attained at a vote >= theta_j or at 1."""
+    gammas = {float(v[j]) for v in votes if v[j] >= theta_j} | {1.0}
+    return min(u_U_at(votes, proba, i, j, theta_j, g) for g in gammas)
+
+
+def confusion_bound(votes, proba, theta):
+    n_classes = len(votes[0])
+    U = np.zeros((n_classes, n_classes))
+    for i in range(n_classes):
+        u_i = sum(p[i] for p in proba)
+        for j in range(n_classes):
+            if i != j and u_i > 0:
+                U[i, j] = u_U(votes, proba, i, j, theta[j]) / u_i
+    return U
+
+
+def linear_program(votes, proba, i, j, theta_j):
+    """u_i times the optimum of the linear program in the proof of Theorem 1."""
+    from scipy.optimize import linprog
+
+    gammas = sorted({float(v[j]) for v in votes})
+    B = [sum(p[i] for v, p in zip(votes, proba) if v[j] == g) for g in gammas]
+    gain = [1.0 if g >= theta_j else 0.0 for g in gammas]
+    answer = linprog(
+        [-g for g in gain],
+        A_eq=[gammas],
+        b_eq=[u_K(votes, proba, i, j)],
+        bounds=[(0.0, b) for b in B],
+        method="highs",
+    )
+    assert answer.success, answer.message
+    return -answer.fun
+
+
+def threshold_objective(votes, proba, j, theta_j):
+    """Term j of objective (*); infinite where nothing is trusted."""
+    trusted = sum(1 for v in votes if majority(v) == j and v[j] >= theta_j)
+    if trusted == 0:
+        return float("inf")
+    others = [i for i in range(len(votes[0])) if i != j]
+    return sum(u_U(votes, proba, i, j, theta_j) for i in others) / trusted
+
+
+def plug_in_objective(votes, proba, j, theta_j):
+    rows = [(v, p) for v, p in zip(votes, proba) if majority(v) == j and v[j] >= theta_j]
+    if not rows:
+        return float("inf")
+    return sum(sum(p) - p[j] for _, p in rows) / len(rows)
+
+
+def tightness_gap(votes, proba, i, j, tau):
+    """C, gamma*, r and the gap of prop:tight-bayes-multi; None if it says nothing for tau."""
+    u_i = sum(p[i] for p in proba)
+    gammas = sorted({float(v[j]) for v in votes})
+    b = {
+        g: sum(p[i] for v, p in zip(votes, proba) if majority(v) == j and v[j] == g) / u_i
+        for g in gammas
+    }
+    chosen = [g for g in gammas if b[g] > tau]
+    if not chosen:
+        return None
+    C = 1.0
+    for g in chosen:
+        left = sum(p[i] for v, p in zip(votes, proba) if majority(v) == j and v[j] < g)
+        right = sum(p[i] for v, p in zip(votes, proba) if v[j] < g)
+        if right > 0:
+            C = min(C, left / right)
+    top = max(chosen)
+    r = sum(b[g] * g for g in gammas if g > top)
+    risk = sum(b.values())
+    gap = ((1 - C) / C * risk if C > 0 else float("inf")) + r * (1 / top - 1)
+    return C, top, r, gap
+
+
 # --- Section 6: the competitors --------------------------------------------------------------
 
 
@@ -77,10 +183,13 @@ def s3vm_kernel_objective(c, kernel, labeled, y, unlabeled, lam, lam_u):
     b = sum(y) / len(y)
 
     def f(row):
-        return sum(
-            c_i * (kernel[i, row] - np.mean([kernel[i, r] for r in unlabeled]))
-            for i, c_i in enumerate(c)
-        ) + b
+        return (
+            sum(
+                c_i * (kernel[i, row] - np.mean([kernel[i, r] for r in unlabeled]))
+                for i, c_i in enumerate(c)
+            )
+            + b
+        )
 
     total = 0.0
     for row, label in zip(labeled, y):

@@ -5,13 +5,13 @@ This is the one module that may touch scikit-learn's internals.
 
 from __future__ import annotations
 
-import inspect
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, csr_matrix, issparse, sparray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -23,17 +23,21 @@ __all__ = [
     "UNLABELED",
     "Interval",
     "StrOptions",
+    "base_tags",
+    "check_features",
     "check_label_proba",
     "check_proba",
     "check_same_shape",
     "check_thresholds",
     "check_votes",
+    "check_votes_and_proba",
+    "check_weights",
     "encode_target",
     "fit_weight_name",
+    "indexable_rows",
     "n_rows",
     "take_rows",
     "unlabeled_mask",
-    "validate_data",
 ]
 
 UNLABELED = -1
@@ -95,6 +99,19 @@ def check_label_proba(label_proba: ArrayLike, votes: NDArray[np.float64]) -> NDA
     return proba
 
 
+def check_votes_and_proba(
+    votes: ArrayLike, label_proba: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both matrices, validated."""
+    if label_proba is None:
+        raise ValueError(
+            "label_proba is needed with votes: the (estimated) P(Y=c|x), of the votes' shape."
+        )
+    v = check_votes(votes)
+    # Votes are often their own estimate of P(Y|x): one array need not be checked twice.
+    return v, v if label_proba is votes else check_label_proba(label_proba, v)
+
+
 def check_same_shape(a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str) -> None:
     """Raise unless two arrays have one shape."""
     if a.shape != b.shape:
@@ -118,6 +135,42 @@ def check_thresholds(thresholds: ArrayLike | None, n_classes: int) -> NDArray[np
             f"thresholds must lie in [0, 1]: they are compared with votes. Got {theta}."
         )
     return theta
+
+
+def check_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64]:
+    """Return one finite, non-negative weight for each row."""
+    weight = np.array(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), one weight for each row. "
+            f"Got {weight.shape} instead."
+        )
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError("sample_weight must be finite and not negative.")
+    return weight
+
+
+def check_features(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Record (``reset``) or compare the number and names of X's columns; X is not converted.
+
+    Lists and one-dimensional arrays of texts pass: the base estimator may be a text pipeline.
+    """
+    if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "biufc":
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: array={X}. Reshape your data using "
+            f"X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it contains a "
+            f"single sample."
+        )
+    validate_data(estimator, X=X, reset=reset, skip_check_array=True)
+
+
+def indexable_rows(X: Any) -> Any:
+    """Return X with rows that can be taken by index; only sparse formats may need conversion."""
+    if issparse(X):
+        return csr_array(X) if isinstance(X, sparray) else csr_matrix(X)
+    return X if hasattr(X, "__getitem__") or hasattr(X, "iloc") else np.asarray(X)
 
 
 # --- targets ---------------------------------------------------------------------------------
@@ -232,6 +285,8 @@ def encode_target(
             raise ValueError(
                 "y mixes strings and other types as labels; use one type for all classes."
             )
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise ValueError("Input y contains infinity, which is no class label.")
     check_classification_targets(labels)
     classes, codes_labeled = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
@@ -264,15 +319,6 @@ def fit_weight_name(estimator: Any) -> str | None:
         inner = None if last in (None, "passthrough") else fit_weight_name(last)
         return f"{last_name}__{inner}" if inner else None
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
-
-
-def accepts(function: Callable[..., Any], names: Sequence[str]) -> bool:
-    """Whether a callable can be called with these positional names."""
-    try:
-        inspect.signature(function).bind(*names)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def base_tags(estimator: Any) -> Any:

@@ -9,3 +9,15 @@ Each takes all rows at once, the unlabelled ones marked in ``y``, and predicts f
 
 FSLA and CSLA are policies of :mod:`fewlabel.self_learning`, and RF is scikit-learn's forest.
 """
+
+from fewlabel.baselines.das_forest import DASForestClassifier
+from fewlabel.baselines.label_spreading import LabelSpreadingClassifier
+from fewlabel.baselines.qns3vm import QNS3VMClassifier
+from fewlabel.baselines.semi_lda import SemiLDAClassifier
+
+__all__ = [
+    "DASForestClassifier",
+    "LabelSpreadingClassifier",
+    "QNS3VMClassifier",
+    "SemiLDAClassifier",
+]

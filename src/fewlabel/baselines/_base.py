@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -65,7 +66,8 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self.classes_[self._checked_scores(X).argmax(axis=1)]
+        best = self._checked_scores(X).argmax(axis=1)
+        return self.classes_[best]
 
     def _checked_scores(self, X: Any) -> Floats:
         check_is_fitted(self)
@@ -89,7 +91,8 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):
 
     def _log(self, message: str) -> None:
         if self.verbose:
-            print(f"[{type(self).__name__}] {message}", flush=True)  # noqa: T201
+            sys.stdout.write(f"[{type(self).__name__}] {message}\n")
+            sys.stdout.flush()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

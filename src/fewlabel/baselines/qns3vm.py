@@ -83,7 +83,7 @@ class _Machine:
             gradient += self._pull_back(self.unlabeled, share * -2.0 * _WIDTH * f * bump)
         value += self.lam * (W**2).sum()
         gradient += 2.0 * self.lam * W
-        return float(value), gradient.ravel()
+        return float(value), np.asarray(gradient).ravel()
 
     def _pull_back(self, X: Any, slope: Floats) -> Floats:
         # Σ slope (x − m): the centring is applied to the sum, so a sparse X stays sparse.
@@ -116,7 +116,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         components as rows it is the full expansion.
     lam : float, default=0.01
         Weight :math:`\lambda` of the squared norm.
-    lam_unlabeled : float, default=0.1
+    lam_u : float, default=0.1
         Weight :math:`\lambda'` of the unlabelled rows. 0 is the supervised machine.
     gamma : {"scale"} or float, default="scale"
         RBF parameter of :math:`e^{-\gamma\lVert x-z\rVert^2}`; "scale" is 1 / (d · Var(X)).
@@ -173,7 +173,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({"linear", "rbf"})],
         "lam": [Interval(Real, 0, None, closed="neither")],
-        "lam_unlabeled": [Interval(Real, 0, None, closed="left")],
+        "lam_u": [Interval(Real, 0, None, closed="left")],
         "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -188,7 +188,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         kernel: str = "linear",
         *,
         lam: float = 0.01,
-        lam_unlabeled: float = 0.1,
+        lam_u: float = 0.1,
         gamma: str | float = "scale",
         n_components: int = 1000,
         max_iter: int = 1000,
@@ -199,7 +199,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
     ) -> None:
         self.kernel = kernel
         self.lam = lam
-        self.lam_unlabeled = lam_unlabeled
+        self.lam_u = lam_u
         self.gamma = gamma
         self.n_components = n_components
         self.max_iter = max_iter
@@ -244,10 +244,10 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
 
     def _anneal(self, machine: _Machine) -> Floats:
         w = np.zeros(machine.center.size * machine.signs.shape[1])
-        has_unlabeled = machine.unlabeled.shape[0] > 0 and self.lam_unlabeled > 0
+        has_unlabeled = machine.unlabeled.shape[0] > 0 and self.lam_u > 0
         self.n_iter_ = 0
         for fraction in _ANNEALING if has_unlabeled else _ANNEALING[:1]:
-            lam_u = fraction * self.lam_unlabeled
+            lam_u = fraction * self.lam_u
             w, self.objective_, steps, converged = _minimise(
                 machine, w, lam_u, max_iter=self.max_iter, tol=self.tol
             )

@@ -1,0 +1,414 @@
+"""Algorithm 1, the multi-class self-learning algorithm MSLA (Section 4.4).
+
+This module is the loop and the estimator around it. Which rows are trusted is decided in
+:mod:`fewlabel.policies`, what the votes are in :mod:`fewlabel.votes`, how a round's training set is
+put together in :mod:`fewlabel._training`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
+
+from fewlabel._training import TrainingSet, default_forest, routed_fit_params
+from fewlabel._validation import (
+    UNLABELED,
+    Interval,
+    StrOptions,
+    base_tags,
+    check_features,
+    check_proba,
+    encode_target,
+    indexable_rows,
+    n_rows,
+    take_rows,
+    unlabeled_mask,
+)
+from fewlabel.policies import Policy, Selection, make_policy
+from fewlabel.statistics import Floats, Ints
+from fewlabel.transductive import transductive_bound
+from fewlabel.votes import vote_matrix
+
+
+class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    r"""Learn from few labels: trust confident votes, step by step, and bound the error.
+
+    A classifier is trained on the labelled rows. Then, round by round, the unlabelled rows whose
+    vote reaches the threshold of the class they are predicted to be get that class as pseudo-label,
+    and the classifier is trained again on both. The thresholds are found anew in every round, for
+    each class, by minimising a bound on the error among the rows that they would let in
+    (Algorithm 1 of Feofanov, Devijver and Amini, "Multi-class Probabilistic Bounds for
+    Self-learning").
+
+    Parameters
+    ----------
+    estimator : classifier, "forest" or "fast", default=None
+        Any classifier with ``predict_proba``. None and "forest": a random forest of 200 full trees.
+        "fast": the same from scikit-learn-intelex (``pip install fewlabel[fast]``).
+    policy : {"bound", "fixed", "curriculum"} or policy object, default="bound"
+        Which rows to trust, see :mod:`fewlabel.policies`.
+    label_proba : {"supervised", "current", "uniform"} or array-like, default="supervised"
+        What stands for the unknown :math:`P(Y\mid x)` in the bound: the votes of the initial
+        supervised classifier (the paper's choice), those of the current one, 1/K, or given
+        probabilities of shape (n_samples, n_classes).
+    pseudo_weight : {"balanced", "uniform"}, default="balanced"
+        "balanced": labelled and pseudo-labelled rows have the same total weight, as in Algorithm 1;
+        the mean weight stays 1. "uniform": every row weighs the same.
+    max_iter : int, optional
+        At most this many rounds. By default until no row is left or none is selected.
+    min_gain : float in [0, 1), default=0.01
+        Stop when a round would add less than this share of the unlabelled rows: such rounds cost a
+        whole refit. 0 is the paper's rule.
+    max_train : int, optional
+        When more rows than this are trusted, refit on all labelled rows and a random sample of
+        this many trusted ones, stratified by pseudo-label and weighted to stand for all. Votes and
+        bounds still use every row.
+    missing_label : object, default="auto"
+        What marks an unlabelled row in ``y``. "auto": -1, NaN, None and pd.NA.
+    n_jobs : int, optional
+        Processors for the default forest. Other estimators bring their own setting.
+    verbose : int, default=0
+        With 1, a line for each round.
+    callback : callable, optional
+        Called with the record of each round (an entry of ``history_``) when it is complete.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the default forest and of the sample of ``max_train``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    estimator_, initial_estimator_ : the final classifier, and the one trained on labelled rows only
+    transduction_ : ndarray of shape (n_samples,)
+        The label of each row of ``fit``'s X: given, or predicted by the final classifier.
+    transduction_proba_ : ndarray of shape (n_samples, n_classes)
+        Votes of the final classifier; 1 for the given label of a labelled row.
+    labeled_iter_ : ndarray of int of shape (n_samples,)
+        0: label given; n: pseudo-labelled in round n; -1: never trusted.
+    pseudo_labels_ : ndarray of shape (n_trusted,)
+        Pseudo-labels of the rows with ``labeled_iter_ > 0``, in row order.
+    thresholds_ : ndarray of shape (n_classes,)
+        Thresholds of the last round; NaN if there was none.
+    history_ : list of dict
+        A record for each round; ``pandas.DataFrame(clf.history_)`` shows it as a table.
+    n_iter_ : int
+    termination_condition_ : {"all_labeled", "no_selection", "min_gain", "max_iter", "no_unlabeled"}
+    risk_bound_ : float
+        Bound (TB) of the final classifier's error on the unlabelled rows, for thresholds 1/K,
+        which every winning vote reaches. **An estimate**: it would be a guarantee if
+        ``label_proba`` were the true probabilities. May exceed 1. NaN without unlabelled rows.
+    confusion_bound_ : ndarray of shape (n_classes, n_classes)
+        The bounds of the conditional risks behind it, with the same caveat.
+    n_features_in_, feature_names_in_ : as in scikit-learn, if the base estimator has them
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> given = np.random.RandomState(0).rand(len(y)) < 0.04  # 60 labels
+    >>> clf = SelfLearningClassifier(random_state=0).fit(X, np.where(given, y, -1))
+    >>> clf.initial_estimator_.score(X[~given], y[~given]) < clf.score(X[~given], y[~given])
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "estimator": [StrOptions({"forest", "fast"}), object, None],
+        "policy": [str, object],
+        "label_proba": [StrOptions({"supervised", "current", "uniform"}), "array-like"],
+        "pseudo_weight": [StrOptions({"balanced", "uniform"})],
+        "max_iter": [Interval(Integral, 0, None, closed="left"), None],
+        "min_gain": [Interval(Real, 0, 1, closed="left")],
+        "max_train": [Interval(Integral, 1, None, closed="left"), None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        policy: str | Policy = "bound",
+        label_proba: str | ArrayLike = "supervised",
+        pseudo_weight: str = "balanced",
+        max_iter: int | None = None,
+        min_gain: float = 0.01,
+        max_train: int | None = None,
+        missing_label: Any = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[[dict[str, Any]], object] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.policy = policy
+        self.label_proba = label_proba
+        self.pseudo_weight = pseudo_weight
+        self.max_iter = max_iter
+        self.min_gain = min_gain
+        self.max_train = max_train
+        self.missing_label = missing_label
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+    ) -> Self:
+        """Learn from labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe, list} of shape (n_samples, n_features)
+            Handed to the base estimator as it is, row by row.
+        y : array-like of shape (n_samples,)
+            Labels, with unlabelled rows marked (see ``missing_label``).
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, multiplied with those of ``pseudo_weight``.
+        **params : dict
+            Metadata for the base estimator's ``fit``, if metadata routing is enabled.
+        """
+        self._validate_params()
+        policy = make_policy(self.policy)
+        check_features(self, X, reset=True)
+        X = indexable_rows(X)
+        codes, self.classes_ = encode_target(_required(y), self.missing_label)
+        if len(codes) != n_rows(X):
+            raise ValueError(
+                f"X and y must have the same number of rows. Got {n_rows(X)} and {len(codes)}."
+            )
+        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=2)
+        training = TrainingSet(
+            X=X,
+            codes=codes,
+            classes=self.classes_,
+            sample_weight=sample_weight,
+            balanced=self.pseudo_weight == "balanced",
+            max_train=self.max_train,
+            fit_params=routed_fit_params(self, params),
+            rng=np.random.default_rng(seeds[1]),
+        )
+        base = self._base_estimator(int(seeds[0]))
+        self._learn(training, base, policy)
+        return self
+
+    def _base_estimator(self, seed: int) -> Any:
+        if self.estimator is None or isinstance(self.estimator, str):
+            return default_forest(self.estimator or "forest", seed, self.n_jobs)
+        return self.estimator
+
+    def _learn(self, training: TrainingSet, base: Any, policy: Policy) -> None:
+        start = time.perf_counter()
+        self.initial_estimator_ = self.estimator_ = training.fit(clone(base))
+        seconds_fit = time.perf_counter() - start
+        unlabeled = training.unlabeled
+        self.history_: list[dict[str, Any]] = []
+        self.thresholds_ = np.full(len(self.classes_), np.nan)
+        self.labeled_iter_ = np.where(training.codes == UNLABELED, -1, 0)
+        if len(unlabeled) == 0:
+            warnings.warn(
+                "y has no unlabelled row: SelfLearningClassifier fits its estimator on the "
+                "labelled rows only, as without self-learning.",
+                stacklevel=3,
+            )
+            self.termination_condition_ = "no_unlabeled"
+            self._finish(training, np.empty((0, len(self.classes_))), None)
+            return
+
+        start = time.perf_counter()
+        votes = vote_matrix(self.estimator_, training.X, rows=unlabeled)
+        label_proba = self._initial_label_proba(votes, unlabeled, len(training.codes))
+        seconds = {"fit": seconds_fit, "votes": time.perf_counter() - start}
+        left = np.arange(len(unlabeled))  # positions in `unlabeled` of the rows not yet trusted
+        left_votes = votes
+        while True:
+            proba = left_votes if label_proba is None else label_proba[left]
+            start = time.perf_counter()
+            selection = policy.select(left_votes, proba, len(self.history_) + 1)
+            seconds["search"] = time.perf_counter() - start
+            stop = self._stop_before(selection, len(left), len(unlabeled))
+            if stop:
+                break
+            self.thresholds_ = selection.thresholds
+            chosen = selection.mask
+            pseudo = left_votes[chosen].argmax(axis=1)
+            training.trust(unlabeled[left[chosen]], pseudo)
+            self.labeled_iter_[unlabeled[left[chosen]]] = len(self.history_) + 1
+            self._record(selection, pseudo, len(left), seconds)
+            left = left[~chosen]
+
+            start = time.perf_counter()
+            self.estimator_ = training.fit(clone(base))
+            seconds = {"fit": time.perf_counter() - start}
+            start = time.perf_counter()
+            left_votes = (
+                vote_matrix(self.estimator_, training.X, rows=unlabeled[left])
+                if len(left)
+                else np.empty((0, len(self.classes_)))
+            )
+            seconds["votes"] = time.perf_counter() - start
+            if len(left) == 0:
+                stop = "all_labeled"
+                break
+        self.termination_condition_ = stop
+        votes = self._final_votes(training, left, left_votes)
+        self._finish(training, votes, votes if label_proba is None else label_proba)
+
+    def _initial_label_proba(self, votes: Floats, unlabeled: Ints, n: int) -> Floats | None:
+        """P(Y|x) of every unlabelled row, or None for "whatever the current votes are"."""
+        if isinstance(self.label_proba, str):
+            if self.label_proba == "current":
+                return None
+            return (
+                votes
+                if self.label_proba == "supervised"
+                else np.full_like(votes, 1.0 / votes.shape[1])
+            )
+        given = np.asarray(self.label_proba, dtype=np.float64)
+        if given.shape != (n, votes.shape[1]):
+            raise ValueError(
+                f"label_proba must have shape (n_samples, n_classes) = {(n, votes.shape[1])}. "
+                f"Got {given.shape} instead."
+            )
+        return check_proba(given[unlabeled], "label_proba")
+
+    def _stop_before(self, selection: Selection, n_left: int, n_unlabeled: int) -> str | None:
+        if selection.mask.shape != (n_left,):
+            raise ValueError(
+                f"The policy's mask must have shape ({n_left},), one entry for each unlabelled row "
+                f"that is left. Got {selection.mask.shape} instead."
+            )
+        selected = int(selection.mask.sum())
+        if self.max_iter is not None and len(self.history_) >= self.max_iter:
+            return "max_iter"
+        if selected == 0:
+            return "no_selection"
+        # A round that takes all that is left ends the work anyway.
+        if selected < self.min_gain * n_unlabeled and self.history_:
+            return "min_gain"
+        return None
+
+    def _record(
+        self, selection: Selection, pseudo: Ints, n_left: int, seconds: dict[str, float]
+    ) -> None:
+        counts = np.bincount(pseudo, minlength=len(self.classes_))
+        errors = selection.errors
+        record = {
+            "iteration": len(self.history_) + 1,
+            "n_unlabeled": n_left,
+            "n_selected": int(counts.sum()),
+            "n_selected_per_class": counts.tolist(),
+            "thresholds": selection.thresholds.tolist(),
+            "error_bounds": None if errors is None else errors.tolist(),
+            # Each class's bound is on the error among its selected rows: their mean is on all.
+            "error_bound": (
+                None if errors is None else float(np.nansum(errors * counts) / counts.sum())
+            ),
+            **{f"seconds_{what}": value for what, value in seconds.items()},
+        }
+        self.history_.append(record)
+        if self.verbose:
+            bound = "" if errors is None else f", estimated error bound {record['error_bound']:.3f}"
+            sys.stdout.write(
+                f"[SelfLearningClassifier] round {record['iteration']}: trusted "
+                f"{record['n_selected']} of {n_left} rows{bound}\n"
+            )
+        if self.callback is not None:
+            self.callback(record)
+
+    def _final_votes(self, training: TrainingSet, left: Ints, left_votes: Floats) -> Floats:
+        # The rows that are left have just been voted on: only the trusted ones are missing.
+        votes = np.empty((len(training.unlabeled), len(self.classes_)))
+        votes[left] = left_votes
+        trusted = np.setdiff1d(np.arange(len(votes)), left, assume_unique=True)
+        if len(trusted):
+            votes[trusted] = vote_matrix(
+                self.estimator_, training.X, rows=training.unlabeled[trusted]
+            )
+        return votes
+
+    def _finish(self, training: TrainingSet, votes: Floats, label_proba: Floats | None) -> None:
+        K = len(self.classes_)
+        codes, unlabeled = training.codes, training.unlabeled
+        proba = np.zeros((len(codes), K))
+        given = codes != UNLABELED
+        proba[given, codes[given]] = 1.0
+        proba[unlabeled] = votes
+        self.transduction_proba_ = proba
+        self.transduction_ = self.classes_[proba.argmax(axis=1)]
+        self.pseudo_labels_ = self.classes_[training.pseudo_codes]
+        self.n_iter_ = len(self.history_)
+        self.risk_bound_, self.confusion_bound_ = float("nan"), np.full((K, K), np.nan)
+        if label_proba is not None:
+            lowest = min(1.0 / K, float(votes.max(axis=1).min()))  # rounding may go below 1/K
+            bound = transductive_bound(votes, label_proba, thresholds=lowest, tight=True)
+            self.risk_bound_, self.confusion_bound_ = bound.risk, bound.confusion
+
+    # --- prediction --------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class votes of the final classifier, shape (n_samples, n_classes)."""
+        check_is_fitted(self)
+        check_features(self, X, reset=False)
+        return vote_matrix(self.estimator_, X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Majority vote of the final classifier."""
+        winner = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[winner]
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithm of :meth:`predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy on the labelled rows of a data set; unlabelled ones are left out."""
+        labeled = np.flatnonzero(~unlabeled_mask(y, self.missing_label))
+        if len(labeled) == 0:
+            raise ValueError("y has no labelled row to score on.")
+        if len(labeled) == n_rows(X):
+            return super().score(X, y, sample_weight)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
+        truth = np.asarray(take_rows(y, labeled)).astype(self.classes_.dtype)
+        return super().score(take_rows(indexable_rows(X), labeled), truth, weight)
+
+    # --- scikit-learn ------------------------------------------------------------------------
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How metadata reaches the base estimator."""
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                estimator=self._base_estimator(0),
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = base_tags(self._base_estimator(0)).input_tags
+        return tags
+
+
+def _required(y: ArrayLike | None) -> ArrayLike:
+    if y is None:
+        raise ValueError(
+            "SelfLearningClassifier requires y to be passed, but the target y is None. Pass the "
+            "labels, with -1 (or NaN or None) for unlabelled rows."
+        )
+    return y
