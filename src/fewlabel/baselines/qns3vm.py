@@ -83,7 +83,7 @@ class _Machine:
             gradient += self._pull_back(self.unlabeled, share * -2.0 * _WIDTH * f * bump)
         value += self.lam * (W**2).sum()
         gradient += 2.0 * self.lam * W
-        return float(value), np.asarray(gradient).ravel()
+        return float(value), gradient.ravel()
 
     def _pull_back(self, X: Any, slope: Floats) -> Floats:
         # Σ slope (x − m): the centring is applied to the sum, so a sparse X stays sparse.
@@ -93,8 +93,8 @@ class _Machine:
 
 def _signs(codes: Codes, n_classes: int) -> Floats:
     if n_classes == 2:
-        return 2.0 * codes[:, None] - 1.0  # one machine separates two classes
-    return 2.0 * (codes[:, None] == np.arange(n_classes)) - 1.0
+        return np.where(codes[:, None] == 1, 1.0, -1.0)  # one machine separates two classes
+    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
 
 
 def _class_scores(outputs: Floats) -> Floats:
