@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, csr_matrix, issparse, sparray
+from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_parameter, validate_data
 
 __all__ = [
     "UNLABELED",
+    "HasMethods",
     "Interval",
     "StrOptions",
     "base_tags",
@@ -169,7 +170,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> None:
 def indexable_rows(X: Any) -> Any:
     """Return X with rows that can be taken by index; only sparse formats may need conversion."""
     if issparse(X):
-        return csr_array(X) if isinstance(X, sparray) else csr_matrix(X)
+        matrix: Any = X
+        return matrix.tocsr()
     return X if hasattr(X, "__getitem__") or hasattr(X, "iloc") else np.asarray(X)
 
 
@@ -285,8 +287,8 @@ def encode_target(
             raise ValueError(
                 "y mixes strings and other types as labels; use one type for all classes."
             )
-    if labels.dtype.kind == "f" and np.isinf(labels).any():
-        raise ValueError("Input y contains infinity, which is no class label.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y contains infinity. Labels must be finite; mark unlabelled rows by NaN.")
     check_classification_targets(labels)
     classes, codes_labeled = np.unique(labels, return_inverse=True)
     if len(classes) < 2:

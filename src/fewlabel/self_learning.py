@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from fewlabel._training import TrainingSet, default_forest, routed_fit_params
 from fewlabel._validation import (
     UNLABELED,
+    HasMethods,
     Interval,
     StrOptions,
     base_tags,
@@ -123,7 +124,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        "estimator": [StrOptions({"forest", "fast"}), object, None],
+        "estimator": [StrOptions({"forest", "fast"}), HasMethods("fit"), None],
         "policy": [str, object],
         "label_proba": [StrOptions({"supervised", "current", "uniform"}), "array-like"],
         "pseudo_weight": [StrOptions({"balanced", "uniform"})],

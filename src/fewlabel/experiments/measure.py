@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel.datasets import Dataset, Split, load_dataset, mask_labels, paper_split
-from fewlabel.experiments.methods import METHODS, scaled
+from fewlabel.experiments.methods import METHODS, VARIANTS, scaled
 from fewlabel.experiments.spec import Trial
 
 DESCRIBE = "describe"
@@ -71,7 +71,7 @@ def label_proba_setting(trial: Trial, y: NDArray[np.int64], split: Split) -> Any
 def _fit_and_score(
     trial: Trial, X: NDArray[Any], y: NDArray[np.int64], split: Split
 ) -> dict[str, Any]:
-    method = METHODS[trial.method]
+    method = (METHODS | VARIANTS)[trial.method]
     features = scaled(X, method.scaling)
     model = method.make(trial, dict(trial.params), label_proba_setting(trial, y, split))
     # The test part must not be seen in training: only labelled and unlabelled rows go in.

@@ -1,0 +1,74 @@
+"""The package's shape: imports point one way, importing it is light, names are public."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fewlabel
+
+SOURCE = Path(fewlabel.__file__).parent
+
+# Each module may import those before it; siblings on one line do not know each other.
+LAYERS = [
+    ["_validation"],
+    ["votes"],
+    ["statistics", "cbound"],
+    ["transductive", "mislabeling"],
+    ["thresholds", "pac_bayes"],
+    ["policies", "_training", "model_selection", "bounds"],
+    ["self_learning"],
+    ["baselines", "posterior"],
+    ["mixed_vote"],
+    ["datasets", "report", "plots", "distributed"],
+    ["experiments"],
+    ["cli"],
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("fewlabel."):
+            found.add(node.module.split(".")[1])
+        elif isinstance(node, ast.Import):
+            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("fewlabel.")}
+    return found
+
+
+FILES = [p for p in SOURCE.rglob("*.py") if p.name not in ("__init__.py", "__main__.py")]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_one_way(path):
+    home = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    assert home in LEVEL, f"say in LAYERS where {home} stands"
+    for other in imports_of(path):
+        assert other == home or LEVEL[other] < LEVEL[home], f"{home} must not import {other}"
+
+
+def test_import_is_light():
+    code = "import fewlabel, sys; print(sorted({'numpy', 'sklearn', 'pandas'} & set(sys.modules)))"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "[]"
+
+
+def test_public_names_exist():
+    for name in fewlabel.__all__:
+        assert getattr(fewlabel, name) is not None
+    assert set(fewlabel.__all__) <= set(dir(fewlabel))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        fewlabel.nothing  # noqa: B018
+
+
+def test_product_code_knows_no_workplace():
+    for path in SOURCE.rglob("*"):
+        if path.suffix in (".py", ".html", ".css", ".js"):
+            assert "../shared" not in path.read_text()
