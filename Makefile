@@ -7,7 +7,7 @@ READY := $(VENV)/.installed
 FEWLABEL_DATA ?= $(wildcard ../shared/data)
 export FEWLABEL_DATA
 
-.PHONY: help install demo test lint format types bench clean
+.PHONY: help install demo test lint format types bench baselines baselines-run baselines-full clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -36,6 +36,15 @@ format: $(READY)  ## Rewrite the code in the project's style
 
 bench: $(READY)  ## Measure speed and memory side by side, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md
+
+baselines: $(READY)  ## Write docs/baselines.md, the competitors beside the paper, from the records
+	$(BIN)/python -m benchmarks.competitors page
+
+baselines-run: $(READY)  ## Run the competitors' trials that have no record (about an hour)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors run
+
+baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows within 24 GiB
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
 from fewlabel import LabelSpreadingClassifier
-from fewlabel.baselines.label_spreading import normalised_graph, spread
+from fewlabel.baselines.label_spreading import _DENSE_MATRICES, normalised_graph, spread
 from reference import label_spreading_limit
 
 seeds = st.integers(0, 2**32 - 1)
@@ -101,6 +103,30 @@ def test_dense_version_is_refused_before_it_allocates():
         clf.fit(X, y)
     # The same limit lets what fits pass.
     clf.fit(X[:100], y[:100])
+
+
+def peak_bytes(model, n):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, 5)), np.full(n, -1)
+    y[:10] = np.arange(10) % 2
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_estimate_of_the_dense_version_is_what_it_takes():
+    n = 1500
+    needed = peak_bytes(LabelSpreadingClassifier("rbf", gamma=0.5, alpha=0.2), n)
+    assert needed / (8 * n**2) == pytest.approx(_DENSE_MATRICES, rel=0.1)
+
+
+def test_memory_of_the_graph_is_linear():
+    small, large = (peak_bytes(LabelSpreadingClassifier(), n) for n in (2000, 16_000))
+    assert large < 8 * 1.5 * small
+    assert large < 0.05 * 8 * 16_000**2
 
 
 def test_wide_data_is_projected_and_sparse_data_stays_sparse():

@@ -125,7 +125,7 @@ METHODS: dict[str, Method] = {
         home=_BASELINES,
     ),
     "Semi-LDA": Method(
-        _baseline("SemiLDAClassifier"),
+        _baseline("SemiLDAClassifier", max_iter=300),
         r"\texttt{Semi-LDA}",
         _grid(learning_rate=(1e-4, 1e-3, 1e-2)),
         home=_BASELINES,
@@ -167,7 +167,7 @@ VARIANTS: dict[str, Method] = {
     ),
     "Semi-LDA converged": Method(_baseline("SemiLDAClassifier"), "", home=_BASELINES),
     "Semi-LDA unshrunk": Method(
-        _baseline("SemiLDAClassifier", shrinkage=1e-6),
+        _baseline("SemiLDAClassifier", shrinkage=1e-6, max_iter=300),
         "",
         _grid(learning_rate=(1e-4, 1e-3, 1e-2)),
         home=_BASELINES,
