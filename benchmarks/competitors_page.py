@@ -129,12 +129,14 @@ def _reasons(found: dict[str, Record]) -> list[str]:
                     f"{method} on {dataset} is {c.distance:+.1f} standard errors from the paper; "
                     f"say why in competitors_reasons.py."
                 )
-            text = re.sub(
-                r"{(.+?)}", lambda m: _figure(found, dataset, m[1]), REASONS[dataset, method]
-            )
+            text = _fill(REASONS[dataset, method], found, dataset)
             title = PAPER_SETS[dataset].title
             lines.append(f"- **{title}, {method}** ({c.distance:+.1f} SE): {text}")
     return lines
+
+
+def _fill(text: str, found: dict[str, Record], dataset: str) -> str:
+    return re.sub(r"{(.+?)}", lambda match: _figure(found, dataset, match[1]), text)
 
 
 def _figure(found: dict[str, Record], dataset: str, name: str) -> str:
