@@ -18,7 +18,9 @@ from fewlabel import (
     DASForestClassifier,
     LabelSpreadingClassifier,
     QNS3VMClassifier,
+    SelfLearningClassifier,
     SemiLDAClassifier,
+    risk_bound,
     vote_matrix,
 )
 
@@ -74,6 +76,15 @@ def test_votes_are_distributions_that_agree_with_predict(model):
     votes = vote_matrix(fitted, X)
     assert votes.shape == (len(X), 3)
     assert (fitted.classes_[votes.argmax(axis=1)] == fitted.predict(X)).all()
+
+
+@every
+def test_base_of_self_learning_and_of_the_bounds(model):
+    X, y, truth = few_labels(std=2.0)
+    learner = SelfLearningClassifier(clone(model), pseudo_weight="uniform").fit(X, y)
+    assert (learner.transduction_ == truth).mean() > 0.95
+    votes = vote_matrix(clone(model).fit(X, y), X[y == -1])
+    assert 0 <= risk_bound(votes, votes) < np.inf
 
 
 @every
