@@ -80,7 +80,7 @@ def test_votes_are_distributions_that_agree_with_predict(model):
 
 @every
 def test_base_of_self_learning_and_of_the_bounds(model):
-    X, y, truth = few_labels(std=2.0)
+    X, y, truth = few_labels(per_class=12)
     learner = SelfLearningClassifier(clone(model), pseudo_weight="uniform").fit(X, y)
     assert (learner.transduction_ == truth).mean() > 0.95
     votes = vote_matrix(clone(model).fit(X, y), X[y == -1])
