@@ -30,15 +30,16 @@ SPLITS = {
     "LS standard": {"pageblocks": 3, "pendigits": 1, "isolet": 0},
     "QN-S3VM raw": {"isolet": 0},
     "Semi-LDA unshrunk": {"isolet": 2},
+    "LDA plain": dict.fromkeys(SETS, 20),
 }
 ORDER = (
     "Semi-LDA", "LDA", "Semi-LDA converged", "QN-S3VM", "SVM", "LS", "DAS-RF",
-    "LS raw", "LS standard", "LS k-NN", "QN-S3VM raw", "Semi-LDA unshrunk", "RF",
+    "LS raw", "LS standard", "LS k-NN", "QN-S3VM raw", "Semi-LDA unshrunk", "LDA plain", "RF",
 )  # fmt: skip
 
 VARIANT_COLUMNS = (
-    "LS raw", "LS standard", "LS k-NN", "QN-S3VM raw", "SVM", "LDA", "Semi-LDA converged",
-    "Semi-LDA unshrunk",
+    "LS raw", "LS standard", "LS k-NN", "QN-S3VM raw", "SVM", "LDA", "LDA plain",
+    "Semi-LDA converged", "Semi-LDA unshrunk",
 )  # fmt: skip
 
 FULL_SIZE: dict[str, dict[str, float]] = {

@@ -91,10 +91,13 @@ def _baseline(name: str, **fixed: Any) -> Callable[[Trial, Params, Any], Any]:
     return make
 
 
-def _lda(trial: Trial, params: Params, label_proba: Any) -> Any:
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+def _lda(solver: str, shrinkage: str | None) -> Callable[[Trial, Params, Any], Any]:
+    def make(trial: Trial, params: Params, label_proba: Any) -> Any:
+        from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-    return LinearDiscriminantAnalysis("lsqr", shrinkage="auto")
+        return LinearDiscriminantAnalysis(solver, shrinkage=shrinkage)
+
+    return make
 
 
 def _grid(**axes: tuple[Value, ...]) -> tuple[Params, ...]:
@@ -172,7 +175,8 @@ VARIANTS: dict[str, Method] = {
         _grid(learning_rate=(1e-4, 1e-3, 1e-2)),
         home=_BASELINES,
     ),
-    "LDA": Method(_lda, "", supervised=True),
+    "LDA": Method(_lda("lsqr", "auto"), "", supervised=True),
+    "LDA plain": Method(_lda("svd", None), "", supervised=True),
     "DAS-RF no airbag": Method(
         _baseline("DASForestClassifier", airbag=None),
         "",
