@@ -7,7 +7,8 @@ READY := $(VENV)/.installed
 FEWLABEL_DATA ?= $(wildcard ../shared/data)
 export FEWLABEL_DATA
 
-.PHONY: help install demo test lint format types bench baselines baselines-run baselines-full clean
+.PHONY: help install demo test lint format types bench reproduction baselines baselines-run \
+	baselines-full clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -36,6 +37,9 @@ format: $(READY)  ## Rewrite the code in the project's style
 
 bench: $(READY)  ## Measure speed and memory side by side, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md
+
+reproduction: $(READY)  ## Write docs/reproduction.md from the records in results/ (runs nothing)
+	$(BIN)/python -m fewlabel.experiments --all --no-run --out results --page docs/reproduction.md
 
 baselines: $(READY)  ## Write docs/baselines.md, the competitors beside the paper, from the records
 	$(BIN)/python -m benchmarks.competitors page

@@ -15,7 +15,7 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 
 app = typer.Typer(
     name="fewlabel",
-    help="Classify a table when only a few rows are labelled, and know how wrong the result can be.",
+    help="Classify a table with few labels, and know how wrong the result can be.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -86,8 +86,8 @@ def demo(
     learned = float((clf.transduction_[hidden] == y[hidden]).mean())
     truth = np.eye(10)[y[hidden]]
     console.print(
-        f"Accuracy on the {int(hidden.sum())} unlabelled images: [bold]{supervised:.1%}[/bold] with the "
-        f"labelled ones alone, [bold]{learned:.1%}[/bold] after self-learning.\n"
+        f"Accuracy on the {int(hidden.sum())} unlabelled images: [bold]{supervised:.1%}[/bold] "
+        f"with the labelled ones alone, [bold]{learned:.1%}[/bold] after self-learning.\n"
         f"Error of the final vote: {bayes_risk(clf.transduction_proba_[hidden], truth):.3f}; "
         f"bound {clf.risk_bound_:.3f} (an estimate: it uses the supervised forest's votes for the "
         f"unknown label probabilities)."

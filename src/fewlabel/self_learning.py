@@ -36,6 +36,8 @@ from fewlabel._validation import (
     take_rows,
     unlabeled_mask,
 )
+from fewlabel.assessment import transduction_bounds
+from fewlabel.bounds import Bound
 from fewlabel.policies import Policy, Selection, make_policy
 from fewlabel.statistics import Floats, Ints
 from fewlabel.transductive import transductive_bound
@@ -202,8 +204,13 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             fit_params=routed_fit_params(self, params),
             rng=np.random.default_rng(seeds[1]),
         )
-        base = self._base_estimator(int(seeds[0]))
-        self._learn(training, base, policy)
+        if len(training.unlabeled) == 0:
+            warnings.warn(
+                "y has no unlabelled row: SelfLearningClassifier fits its estimator on the "
+                "labelled rows only, as without self-learning.",
+                stacklevel=2,
+            )
+        self._learn(training, self._base_estimator(int(seeds[0])), policy)
         return self
 
     def _base_estimator(self, seed: int) -> Any:
@@ -212,79 +219,63 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return self.estimator
 
     def _learn(self, training: TrainingSet, base: Any, policy: Policy) -> None:
-        start = time.perf_counter()
-        self.initial_estimator_ = self.estimator_ = training.fit(clone(base))
-        seconds_fit = time.perf_counter() - start
         unlabeled = training.unlabeled
         self.history_: list[dict[str, Any]] = []
         self.thresholds_ = np.full(len(self.classes_), np.nan)
         self.labeled_iter_ = np.where(training.codes == UNLABELED, -1, 0)
-        if len(unlabeled) == 0:
-            warnings.warn(
-                "y has no unlabelled row: SelfLearningClassifier fits its estimator on the "
-                "labelled rows only, as without self-learning.",
-                stacklevel=3,
-            )
-            self.termination_condition_ = "no_unlabeled"
-            self._finish(training, np.empty((0, len(self.classes_))), None)
-            return
-
-        start = time.perf_counter()
-        votes = vote_matrix(self.estimator_, training.X, rows=unlabeled)
+        votes, seconds = self._train_and_vote(training, base, unlabeled)
+        self.initial_estimator_ = self.estimator_
         label_proba = self._initial_label_proba(votes, unlabeled, len(training.codes))
-        seconds = {"fit": seconds_fit, "votes": time.perf_counter() - start}
         left = np.arange(len(unlabeled))  # positions in `unlabeled` of the rows not yet trusted
-        left_votes = votes
-        while True:
-            proba = left_votes if label_proba is None else label_proba[left]
+        while len(left):
+            proba = votes if label_proba is None else label_proba[left]
             start = time.perf_counter()
-            selection = policy.select(left_votes, proba, len(self.history_) + 1)
+            selection = policy.select(votes, proba, len(self.history_) + 1)
             seconds["search"] = time.perf_counter() - start
             stop = self._stop_before(selection, len(left), len(unlabeled))
             if stop:
+                self.termination_condition_ = stop
                 break
-            self.thresholds_ = selection.thresholds
             chosen = selection.mask
-            pseudo = left_votes[chosen].argmax(axis=1)
+            pseudo = votes[chosen].argmax(axis=1)
             training.trust(unlabeled[left[chosen]], pseudo)
+            self.thresholds_ = selection.thresholds
             self.labeled_iter_[unlabeled[left[chosen]]] = len(self.history_) + 1
             self._record(selection, pseudo, len(left), seconds)
             left = left[~chosen]
+            votes, seconds = self._train_and_vote(training, base, unlabeled[left])
+        else:
+            self.termination_condition_ = "all_labeled" if len(unlabeled) else "no_unlabeled"
+        final_votes = self._final_votes(training, left, votes)
+        self._finish(training, final_votes, final_votes if label_proba is None else label_proba)
 
-            start = time.perf_counter()
-            self.estimator_ = training.fit(clone(base))
-            seconds = {"fit": time.perf_counter() - start}
-            start = time.perf_counter()
-            left_votes = (
-                vote_matrix(self.estimator_, training.X, rows=unlabeled[left])
-                if len(left)
-                else np.empty((0, len(self.classes_)))
-            )
-            seconds["votes"] = time.perf_counter() - start
-            if len(left) == 0:
-                stop = "all_labeled"
-                break
-        self.termination_condition_ = stop
-        votes = self._final_votes(training, left, left_votes)
-        self._finish(training, votes, votes if label_proba is None else label_proba)
+    def _train_and_vote(
+        self, training: TrainingSet, base: Any, rows: Ints
+    ) -> tuple[Floats, dict[str, float]]:
+        """Fit ``estimator_`` on what is labelled and trusted now; its votes on these rows."""
+        start = time.perf_counter()
+        self.estimator_ = training.fit(clone(base))
+        fitted = time.perf_counter()
+        votes = np.empty((0, len(self.classes_)))
+        if len(rows):
+            votes = vote_matrix(self.estimator_, training.X, rows=rows)
+        return votes, {"fit": fitted - start, "votes": time.perf_counter() - fitted}
 
     def _initial_label_proba(self, votes: Floats, unlabeled: Ints, n: int) -> Floats | None:
         """P(Y|x) of every unlabelled row, or None for "whatever the current votes are"."""
         if isinstance(self.label_proba, str):
             if self.label_proba == "current":
                 return None
-            return (
-                votes
-                if self.label_proba == "supervised"
-                else np.full_like(votes, 1.0 / votes.shape[1])
-            )
+            if self.label_proba == "uniform":
+                return np.full_like(votes, 1.0 / votes.shape[1])
+            return votes
         given = np.asarray(self.label_proba, dtype=np.float64)
         if given.shape != (n, votes.shape[1]):
             raise ValueError(
                 f"label_proba must have shape (n_samples, n_classes) = {(n, votes.shape[1])}. "
                 f"Got {given.shape} instead."
             )
-        return check_proba(given[unlabeled], "label_proba")
+        return check_proba(given[unlabeled], "label_proba") if len(unlabeled) else votes
 
     def _stop_before(self, selection: Selection, n_left: int, n_unlabeled: int) -> str | None:
         if selection.mask.shape != (n_left,):
@@ -341,7 +332,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             )
         return votes
 
-    def _finish(self, training: TrainingSet, votes: Floats, label_proba: Floats | None) -> None:
+    def _finish(self, training: TrainingSet, votes: Floats, label_proba: Floats) -> None:
         K = len(self.classes_)
         codes, unlabeled = training.codes, training.unlabeled
         proba = np.zeros((len(codes), K))
@@ -353,7 +344,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.pseudo_labels_ = self.classes_[training.pseudo_codes]
         self.n_iter_ = len(self.history_)
         self.risk_bound_, self.confusion_bound_ = float("nan"), np.full((K, K), np.nan)
-        if label_proba is not None:
+        if len(unlabeled):
             lowest = min(1.0 / K, float(votes.max(axis=1).min()))  # rounding may go below 1/K
             bound = transductive_bound(votes, label_proba, thresholds=lowest, tight=True)
             self.risk_bound_, self.confusion_bound_ = bound.risk, bound.confusion
@@ -386,6 +377,28 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
         truth = np.asarray(take_rows(y, labeled)).astype(self.classes_.dtype)
         return super().score(take_rows(indexable_rows(X), labeled), truth, weight)
+
+    def bounds(self, X: Any, y: ArrayLike, **options: Any) -> list[Bound]:
+        """Estimates and bounds of the error on the unlabelled rows, as a table.
+
+        Parameters
+        ----------
+        X, y
+            Those of ``fit``.
+        **options : dict
+            ``y_true``, the true labels of all rows, or ``X_test`` and ``y_test``: fill the column
+            ``excess``, how far each number is from the true error. ``method`` and ``smoothing``:
+            how the mislabelling matrix is estimated, see
+            :func:`fewlabel.assessment.estimate_mislabeling`.
+
+        Returns
+        -------
+        table : list of Bound
+            ``pandas.DataFrame(table)`` shows it. Supervised estimate, plug-in error, TB, CB, CBIL
+            and the first- and second-order bounds. **All estimates**: they would be guarantees if
+            ``label_proba`` and the matrix were the true ones.
+        """
+        return transduction_bounds(self, X, y, **options)
 
     # --- scikit-learn ------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel.datasets import Dataset, Split, load_dataset, mask_labels, paper_split
-from fewlabel.experiments.methods import METHODS, VARIANTS, scaled
+from fewlabel.experiments.methods import method_named, scaled
 from fewlabel.experiments.spec import Trial
 
 DESCRIBE = "describe"
@@ -71,20 +71,24 @@ def label_proba_setting(trial: Trial, y: NDArray[np.int64], split: Split) -> Any
 def _fit_and_score(
     trial: Trial, X: NDArray[Any], y: NDArray[np.int64], split: Split
 ) -> dict[str, Any]:
-    method = (METHODS | VARIANTS)[trial.method]
+    method = method_named(trial.method)
     features = scaled(X, method.scaling)
     model = method.make(trial, dict(trial.params), label_proba_setting(trial, y, split))
     # The test part must not be seen in training: only labelled and unlabelled rows go in.
     rows = split.labeled if method.supervised else np.concatenate([split.labeled, split.unlabeled])
     train, target = features[rows], mask_labels(y, split.labeled)[rows]
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     model.fit(train, target)
     fitted = time.perf_counter()
     if hasattr(model, "transduction_"):
         predicted = np.asarray(model.transduction_)[len(split.labeled) :]
     else:
         predicted = model.predict(features[split.unlabeled])
-    seconds = {"fit": fitted - start, "predict": time.perf_counter() - fitted}
+    seconds = {
+        "fit": fitted - start,
+        "predict": time.perf_counter() - fitted,
+        "cpu": time.process_time() - cpu,
+    }
     truth = y[split.unlabeled]
     scores: dict[str, Any] = {
         "accuracy": _accuracy(predicted, truth),

@@ -53,11 +53,8 @@ class Method:
 
 
 def _forest(trial: Trial, params: Params, label_proba: Any) -> Any:
-    if trial.forest == "intelex":
-        # An exact drop-in for fit and predict_proba, but with other random numbers.
-        from sklearnex.ensemble import RandomForestClassifier
-    else:
-        from sklearn.ensemble import RandomForestClassifier
+    from sklearn.ensemble import RandomForestClassifier
+
     return RandomForestClassifier(trial.n_trees, random_state=trial.seed, n_jobs=1)
 
 
@@ -199,3 +196,14 @@ def scaled(X: NDArray[Any], scaling: str) -> NDArray[np.float32]:
     binary = ((values == 0) | (values == 1)).all(axis=0)
     span = np.where(high > low, high - low, 1)
     return np.where(binary, values, 2 * (values - low) / span - 1).astype(np.float32)
+
+
+def method_named(name: str) -> Method:
+    """A method of the table, a variant, or the :class:`Method` that ``module:attribute`` names."""
+    if ":" not in name:
+        return (METHODS | VARIANTS)[name]
+    module, attribute = name.split(":")
+    found = getattr(importlib.import_module(module), attribute)
+    if not isinstance(found, Method):
+        raise TypeError(f"{name} must be a Method. Got {type(found).__name__} instead.")
+    return found

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import datetime
 import functools
+import json
 import os
 import platform
+import subprocess
 import sys
 import threading
 import time
@@ -19,6 +21,7 @@ from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 from fewlabel.experiments.estimate import seconds_left
@@ -97,10 +100,11 @@ def run(
         known = read_records(path)
         todo = pending(wanted, known, asdict(limits))
         stop = threading.Event()
-        work = functools.partial(run_limited, data_dir=data_dir, limits=limits)
         pool = executor or ThreadPoolExecutor(jobs)
         if executor is None:
-            work = functools.partial(work, stop=stop)
+            work = functools.partial(run_limited, data_dir=data_dir, limits=limits, stop=stop)
+        else:
+            work = functools.partial(run_remote, data_dir=data_dir, limits=limits)
         futures: list[Future[Record]] = [pool.submit(work, trial.as_dict()) for trial in todo]
         new: list[Record] = []
         try:
@@ -128,14 +132,33 @@ def run_limited(
 ) -> Record:
     """Run one trial in a child process and return its record, whatever becomes of the child."""
     trial, limits = trial_from(fields), limits or Limits()
+    start = time.monotonic()
+    outcome = _in_child(trial, data_dir, limits, start, stop)
+    return {
+        "key": trial.key,
+        "trial": trial.as_dict(),
+        "limits": asdict(limits),
+        "total_seconds": round(time.monotonic() - start, 3),
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        **outcome,
+    }
+
+
+def _in_child(
+    trial: Trial,
+    data_dir: Path | None,
+    limits: Limits,
+    start: float,
+    stop: threading.Event | None,
+) -> dict[str, Any]:
     context = _context()
     answers, channel = context.Pipe(duplex=False)
     # The child holds the reading end of this pipe: it reads the end of file when we are gone.
     lifeline, alive = context.Pipe(duplex=False)
-    start = time.monotonic()
     process = context.Process(
         target=_child,
-        args=(channel, lifeline, trial, data_dir, limits.memory_mib),
+        args=(channel, lifeline, trial, data_dir, limits.memory_mib, dict(os.environ)),
         daemon=True,
     )
     process.start()
@@ -149,16 +172,34 @@ def run_limited(
         answers.close()
         alive.close()
     if outcome is None:
-        outcome = {"status": ERROR, "error": f"the process ended with code {process.exitcode}"}
-    return {
-        "key": trial.key,
-        "trial": trial.as_dict(),
-        "limits": asdict(limits),
-        "total_seconds": round(time.monotonic() - start, 3),
-        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
-        **outcome,
+        return {"status": ERROR, "error": f"the process ended with code {process.exitcode}"}
+    return outcome
+
+
+def run_remote(
+    fields: dict[str, Any], *, data_dir: Path | None = None, limits: Limits | None = None
+) -> Record:
+    """:func:`run_limited` from an interpreter of its own, for workers of a cluster.
+
+    Those of Dask are daemonic processes, which may not start children by ``multiprocessing``.
+    """
+    request = {
+        "fields": fields,
+        "data_dir": None if data_dir is None else str(data_dir),
+        "limits": asdict(limits or Limits()),
     }
+    command = [sys.executable, "-m", "fewlabel.experiments.remote"]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
+        if process.stdin is None or process.stdout is None:
+            raise RuntimeError("the pipes to the child process are missing")
+        # Its standard input stays open until it has answered: the end of it means we are gone.
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        answer = process.stdout.readline()
+    if not answer:
+        raise RuntimeError(f"{' '.join(command)} ended with code {process.returncode}")
+    record: Record = json.loads(answer)
+    return record
 
 
 def _context() -> Any:
@@ -193,7 +234,9 @@ def _child(
     trial: Trial,
     data_dir: Path | None,
     memory_mib: float | None,
+    environment: dict[str, str],
 ) -> None:
+    os.environ.update(environment)  # ours is that of the day the fork server was started
     threading.Thread(target=_die_with_runner, args=(lifeline,), daemon=True).start()
     answer: dict[str, Any] = {"status": OK}
     try:

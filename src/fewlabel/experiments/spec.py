@@ -35,8 +35,6 @@ class Trial:
         Rows kept away from training for an extra test score.
     stratify : bool
     n_trees : int
-    forest : str
-        "scikit-learn", or "intelex" for the faster forest of scikit-learn-intelex.
     """
 
     dataset: str
@@ -49,7 +47,6 @@ class Trial:
     n_test: int = 0
     stratify: bool = False
     n_trees: int = PAPER_TREES
-    forest: str = "scikit-learn"
 
     def as_dict(self) -> dict[str, Any]:
         """The fields that say something: a field added later leaves old keys as they are."""

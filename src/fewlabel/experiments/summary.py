@@ -58,7 +58,7 @@ class Cell:
 
     @property
     def std(self) -> float:
-        """Deviation with the divisor n: with it the paper's RF column comes out exactly."""
+        """Deviation with the divisor n; the paper does not say which it used."""
         return float(np.std(self.values))
 
     @property
