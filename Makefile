@@ -7,7 +7,8 @@ READY := $(VENV)/.installed
 FEWLABEL_DATA ?= $(wildcard ../shared/data)
 export FEWLABEL_DATA
 
-.PHONY: help install demo test lint format bench min-gain coverage mislabeling reproduce browser-tests clean
+.PHONY: help install demo test lint format bench reproduction min-gain coverage mislabeling \
+	baselines baselines-run baselines-full browser-tests clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -48,6 +49,15 @@ coverage: $(READY)  ## How often the PAC-Bayes bounds fail in 2,000 simulated sa
 
 mislabeling: $(READY)  ## Compare the estimators of the mislabelling matrix on real data, write docs/mislabeling.md
 	$(BIN)/python -m benchmarks.mislabeling --write docs/mislabeling.md
+
+baselines: $(READY)  ## Write docs/baselines.md, the competitors beside the paper, from the records
+	$(BIN)/python -m benchmarks.competitors page
+
+baselines-run: $(READY)  ## Run the competitors' trials that have no record (about an hour)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors run
+
+baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows within 24 GiB
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
