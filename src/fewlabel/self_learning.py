@@ -21,8 +21,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._rounds import initial_label_proba, round_line, round_record
-from fewlabel._training import TrainingSet, default_forest, routed_fit_params
+from fewlabel._chunk_loop import learn_in_chunks
+from fewlabel._rounds import initial_label_proba, reason_to_stop, round_line, round_record
+from fewlabel._training import (
+    TrainingSet,
+    default_forest,
+    required_target,
+    routed_fit_params,
+)
 from fewlabel._validation import (
     UNLABELED,
     HasMethods,
@@ -38,6 +44,7 @@ from fewlabel._validation import (
 )
 from fewlabel.assessment import transduction_bounds
 from fewlabel.bounds import Bound
+from fewlabel.out_of_core import as_rows
 from fewlabel.policies import Policy, Selection, make_policy
 from fewlabel.statistics import Floats, Ints
 from fewlabel.transductive import transductive_bound
@@ -172,7 +179,13 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        unlabeled: Any = None,
+        **params: Any,
     ) -> Self:
         """Learn from labelled and unlabelled rows.
 
@@ -184,14 +197,20 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             Labels, with unlabelled rows marked (see ``missing_label``).
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, multiplied with those of ``pseudo_weight``.
+        unlabeled : UnlabeledRows, DaskRows, path, Arrow data set, callable or list, optional
+            Unlabelled rows that need not fit in memory, see :class:`UnlabeledRows`; X and y are
+            then the labelled rows, and ``transduction_`` etc. go to a folder, not into memory.
         **params : dict
             Metadata for the base estimator's ``fit``, if metadata routing is enabled.
         """
         self._validate_params()
         policy = make_policy(self.policy)
+        if unlabeled is not None:
+            rows, routed = as_rows(unlabeled), routed_fit_params(self, params)
+            return learn_in_chunks(self, X, y, rows, policy, sample_weight, routed)
         check_features(self, X, reset=True)
         X = indexable_rows(X)
-        codes, self.classes_ = encode_target(_required(y), self.missing_label)
+        codes, self.classes_ = encode_target(required_target(y), self.missing_label)
         if len(codes) != n_rows(X):
             raise ValueError(
                 f"X and y must have the same number of rows. Got {n_rows(X)} and {len(codes)}."
@@ -272,15 +291,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                 f"The policy's mask must have shape ({n_left},), one entry for each unlabelled row "
                 f"that is left. Got {selection.mask.shape} instead."
             )
-        selected = int(selection.mask.sum())
-        if self.max_iter is not None and len(self.history_) >= self.max_iter:
-            return "max_iter"
-        if selected == 0:
-            return "no_selection"
-        # A round that takes all that is left ends the work anyway.
-        if selected < self.min_gain * n_unlabeled and self.history_:
-            return "min_gain"
-        return None
+        selected, done = int(selection.mask.sum()), len(self.history_)
+        return reason_to_stop(selected, n_unlabeled, done, self.max_iter, self.min_gain)
 
     def _record(self, record: dict[str, Any]) -> None:
         self.history_.append(record)
@@ -385,12 +397,3 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         tags = super().__sklearn_tags__()
         tags.input_tags = base_tags(self._base_estimator(0)).input_tags
         return tags
-
-
-def _required(y: ArrayLike | None) -> ArrayLike:
-    if y is None:
-        raise ValueError(
-            "SelfLearningClassifier requires y to be passed, but the target y is None. Pass the "
-            "labels, with -1 (or NaN or None) for unlabelled rows."
-        )
-    return y

@@ -18,7 +18,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
@@ -100,6 +100,23 @@ class ClassCells:
             predicted_mass=add("predicted_mass"),
             n_predicted=np.bincount(cell, weights=counts, minlength=len(edges)).astype(np.intp),
             gibbs=np.sum([part.gibbs for part in parts], axis=0),
+        )
+
+    def binned(self, resolution: int) -> Self:
+        """The same sums in cells that are bins."""
+        edges, cell = _bin(self.edges, resolution)
+
+        def add(values: Floats) -> Floats:
+            return _sum_by_cell(values, cell, len(edges))
+
+        counts = np.bincount(cell, weights=self.n_predicted, minlength=len(edges))
+        return replace(
+            self,
+            edges=edges,
+            mass=add(self.mass),
+            vote_mass=add(self.vote_mass),
+            predicted_mass=add(self.predicted_mass),
+            n_predicted=counts.astype(np.intp),
         )
 
 
@@ -203,6 +220,27 @@ class VoteStatistics:
 
     def __add__(self, other: Self) -> Self:
         return self.merge([self, other])
+
+    def binned(self, resolution: int) -> Self:
+        """The same sums in bins: what ``from_votes(..., resolution=resolution)`` gives.
+
+        Only exact statistics can be binned: what a bin holds cannot be told apart again.
+        """
+        _check_resolution(resolution)
+        if self.resolution == resolution:
+            return self
+        if self.resolution is not None:
+            raise ValueError(
+                f"These statistics have {self.resolution} bins already and cannot be put into "
+                f"{resolution}; accumulate them with that resolution."
+            )
+        cells = tuple(same.binned(resolution) for same in self.cells)
+        return replace(self, cells=cells, resolution=resolution)
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of the class that has most of them."""
+        return max(len(cells.edges) for cells in self.cells)
 
     @property
     def n_classes(self) -> int:
