@@ -66,7 +66,7 @@ def learn_in_chunks(
         raise ValueError(f"{', '.join(fit_params)}: no metadata can be passed with `unlabeled`.")
     if rows.out is not None:
         check_out(rows.out)  # now, not after hours of work
-    task = _task(classifier, X, y, rows, policy, sample_weight)
+    task = _task(classifier, X, y, rows, sample_weight)
     for name in _KEPT_IN_MEMORY:  # an earlier fit must not speak for this one
         if hasattr(classifier, name):
             delattr(classifier, name)
@@ -81,7 +81,6 @@ def _task(
     X: Any,
     y: ArrayLike,
     rows: Rows,
-    policy: Any,
     sample_weight: ArrayLike | None,
 ) -> steps.Task:
     check_features(classifier, X, reset=True)
@@ -101,7 +100,7 @@ def _task(
         balanced=classifier.pseudo_weight == "balanced",
         max_train=classifier.max_train or MAX_TRAIN,
         label_proba=str(classifier.label_proba),
-        resolution=rows.resolution or getattr(policy, "resolution", None),
+        resolution=rows.resolution,
         seed=int(seeds[1]),
     )
 

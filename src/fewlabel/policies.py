@@ -84,6 +84,8 @@ class BoundPolicy(BaseEstimator):
         return Selection.by_thresholds(votes, thresholds, errors)
 
     def from_statistics(self, statistics: VoteStatistics, iteration: int) -> Decision:
+        if self.resolution is not None:
+            statistics = statistics.binned(self.resolution)
         return search_thresholds(statistics, criterion=self.criterion)
 
 

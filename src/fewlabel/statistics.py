@@ -224,15 +224,13 @@ class VoteStatistics:
     def binned(self, resolution: int) -> Self:
         """The same sums in bins: what ``from_votes(..., resolution=resolution)`` gives.
 
-        Only exact statistics can be binned: what a bin holds cannot be told apart again.
+        What is binned already can only be put into bins that consist of whole ones.
         """
         _check_resolution(resolution)
-        if self.resolution == resolution:
-            return self
-        if self.resolution is not None:
+        if self.resolution is not None and self.resolution % resolution:
             raise ValueError(
-                f"These statistics have {self.resolution} bins already and cannot be put into "
-                f"{resolution}; accumulate them with that resolution."
+                f"These statistics have {self.resolution} bins a class, which cannot be put into "
+                f"{resolution}; accumulate them with resolution={resolution}."
             )
         cells = tuple(same.binned(resolution) for same in self.cells)
         return replace(self, cells=cells, resolution=resolution)
