@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from strategies import votes_and_proba
 
 from benchmarks import _page, out_of_core
 from fewlabel import (
@@ -39,6 +37,7 @@ from fewlabel._chunk_steps import (
     lowest_winning_vote,
     merge_statistics,
 )
+from strategies import votes_and_proba
 
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:900], Y[:900]
@@ -115,9 +114,7 @@ def test_weights_of_labelled_rows_count(tmp_path):
     weight = np.linspace(0.5, 3.0, L)
     in_memory = learner().fit(X, TARGET, np.append(weight, np.ones(len(X) - L)))
     rows = UnlabeledRows([X[L:500], X[500:]], out=tmp_path / "labels")
-    assert_same(
-        in_memory, learner().fit(X[:L], Y[:L], weight, unlabeled=rows), tmp_path / "labels"
-    )
+    assert_same(in_memory, learner().fit(X[:L], Y[:L], weight, unlabeled=rows), tmp_path / "labels")
 
 
 @pytest.mark.parametrize("kind", ["folder", "dataset", "callable", "pandas", "polars", "sparse"])
@@ -181,7 +178,9 @@ def test_bounds_are_those_of_memory():
 def test_thresholds_do_not_depend_on_the_chunks(data, n_chunks, random):
     votes, proba = data
     parts = [
-        chunk_statistics(votes[k::n_chunks], proba[k::n_chunks]) if len(votes[k::n_chunks]) else None
+        chunk_statistics(votes[k::n_chunks], proba[k::n_chunks])
+        if len(votes[k::n_chunks])
+        else None
         for k in range(n_chunks)
     ]
     random.shuffle(parts)
@@ -261,9 +260,7 @@ def test_sample_has_the_right_rows_and_weights(tmp_path):
     clf.fit(X[:L], Y[:L], unlabeled=rows)
     _, (drawn, labels, weight) = seen
     table = results(tmp_path / "labels")
-    trusted = np.bincount(
-        clf.initial_estimator_.predict(X[L:])[table["round"] == 1], minlength=10
-    )
+    trusted = np.bincount(clf.initial_estimator_.predict(X[L:])[table["round"] == 1], minlength=10)
     np.testing.assert_array_equal(trusted, clf.history_[0]["n_selected_per_class"])
     pool = {row.tobytes() for row in X[L:][table["round"] == 1]}
     assert all(row.tobytes() in pool for row in drawn[L:])
@@ -339,9 +336,13 @@ def test_bad_file_ends_without_results(damage, tmp_path):
         pd.read_parquet(bad).drop(columns="x7").to_parquet(bad, index=False)
     rows = UnlabeledRows(folder, out=tmp_path / "labels", scratch=tmp_path)
     named = pd.DataFrame(X[:L], columns=COLUMNS)
-    expected = (RuntimeError, "changed") if damage.startswith("missing") else (
-        Exception,
-        "1.parquet.*(cannot be read|lack columns.*x7)",
+    expected = (
+        (RuntimeError, "changed")
+        if damage.startswith("missing")
+        else (
+            Exception,
+            "1.parquet.*(cannot be read|lack columns.*x7)",
+        )
     )
     with pytest.raises(expected[0], match=expected[1]):
         learner(callback=vanish).fit(named, Y[:L], unlabeled=rows)
