@@ -15,12 +15,12 @@ SOURCE = Path(fewlabel.__file__).parent
 
 # Each module may import those before it; siblings on one line do not know each other.
 LAYERS = [
-    ["_validation"],
-    ["votes"],
-    ["statistics", "cbound"],
+    ["_validation", "_openml"],
+    ["votes", "margins", "fast_forest"],
+    ["statistics", "cbound", "held_out"],
     ["transductive", "mislabeling"],
-    ["thresholds", "pac_bayes"],
-    ["policies", "_training", "model_selection", "bounds"],
+    ["thresholds", "pac_bayes", "bounds"],
+    ["policies", "_training", "model_selection", "assessment"],
     ["self_learning"],
     ["baselines", "posterior"],
     ["mixed_vote"],
@@ -32,8 +32,12 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
 def imports_of(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []  # names for annotations are not dependencies
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("fewlabel."):
             found.add(node.module.split(".")[1])
         elif isinstance(node, ast.Import):

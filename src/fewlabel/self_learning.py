@@ -36,6 +36,8 @@ from fewlabel._validation import (
     take_rows,
     unlabeled_mask,
 )
+from fewlabel.assessment import transduction_bounds
+from fewlabel.bounds import Bound
 from fewlabel.policies import Policy, Selection, make_policy
 from fewlabel.statistics import Floats, Ints
 from fewlabel.transductive import transductive_bound
@@ -375,6 +377,28 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
         truth = np.asarray(take_rows(y, labeled)).astype(self.classes_.dtype)
         return super().score(take_rows(indexable_rows(X), labeled), truth, weight)
+
+    def bounds(self, X: Any, y: ArrayLike, **options: Any) -> list[Bound]:
+        """Estimates and bounds of the error on the unlabelled rows, as a table.
+
+        Parameters
+        ----------
+        X, y
+            Those of ``fit``.
+        **options : dict
+            ``y_true``, the true labels of all rows, or ``X_test`` and ``y_test``: fill the column
+            ``excess``, how far each number is from the true error. ``method`` and ``smoothing``:
+            how the mislabelling matrix is estimated, see
+            :func:`fewlabel.assessment.estimate_mislabeling`.
+
+        Returns
+        -------
+        table : list of Bound
+            ``pandas.DataFrame(table)`` shows it. Supervised estimate, plug-in error, TB, CB, CBIL
+            and the first- and second-order bounds. **All estimates**: they would be guarantees if
+            ``label_proba`` and the matrix were the true ones.
+        """
+        return transduction_bounds(self, X, y, **options)
 
     # --- scikit-learn ------------------------------------------------------------------------
 
