@@ -49,17 +49,8 @@ class Seen(DummyClassifier):
         return super().fit(X, y)
 
 
-class Unwritable(DummyClassifier):
-    """Its number of rounds is no number."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.n_iter_ = np.nan
-        return super().fit(X, y)
-
-
 SLOW = Method(lambda *_: Slow(), "slow", supervised=True)
 HUNGRY = Method(lambda *_: Hungry(), "hungry", supervised=True)
 CRASHING = Method(lambda *_: Crashing(), "crashing", supervised=True)
 FAILING = Method(lambda *_: Failing(), "failing", supervised=True)
 SEEN = Method(lambda *_: Seen(), "seen")
-UNWRITABLE = Method(lambda *_: Unwritable(), "unwritable", supervised=True)

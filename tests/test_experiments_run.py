@@ -104,12 +104,6 @@ def test_a_crash_and_an_error_are_reported_and_tried_again(tmp_path, monkeypatch
     assert (tmp_path / "r.jsonl").read_text().count("\n") == 4
 
 
-def test_a_score_that_is_no_number_is_an_error(tmp_path):
-    (record,) = run([Trial("iris", "experiment_methods:UNWRITABLE")], tmp_path / "r.jsonl")
-    assert record["status"] == "error"
-    assert "ValueError" in record["error"]
-
-
 def test_unknown_data_is_an_error_of_the_trial(tmp_path, monkeypatch):
     (record,) = run([Trial("nonsense", "RF")], tmp_path / "r.jsonl")
     assert record["status"] == "error"
