@@ -8,7 +8,7 @@ FEWLABEL_DATA ?= $(wildcard ../shared/data)
 export FEWLABEL_DATA
 
 .PHONY: help install demo test lint format types bench reproduction baselines baselines-run \
-	baselines-full clean
+	baselines-scaling baselines-full clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ baselines: $(READY)  ## Write docs/baselines.md, the competitors beside the pape
 
 baselines-run: $(READY)  ## Run the competitors' trials that have no record (about an hour)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors run
+
+baselines-scaling: $(READY)  ## Time the competitors against the number of rows
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors scaling
 
 baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows within 24 GiB
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size
