@@ -21,6 +21,7 @@ LAYERS = [
     ["transductive", "mislabeling"],
     ["thresholds", "pac_bayes", "bounds"],
     ["policies", "_training", "model_selection", "assessment"],
+    ["_rounds"],
     ["self_learning"],
     ["baselines", "posterior"],
     ["mixed_vote"],

@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
+from fewlabel._rounds import initial_label_proba, round_line, round_record
 from fewlabel._training import TrainingSet, default_forest, routed_fit_params
 from fewlabel._validation import (
     UNLABELED,
@@ -29,7 +30,6 @@ from fewlabel._validation import (
     StrOptions,
     base_tags,
     check_features,
-    check_proba,
     encode_target,
     indexable_rows,
     n_rows,
@@ -103,7 +103,10 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     thresholds_ : ndarray of shape (n_classes,)
         Thresholds of the last round; NaN if there was none.
     history_ : list of dict
-        A record for each round; ``pandas.DataFrame(clf.history_)`` shows it as a table.
+        A record for each round: rows left before it, rows selected (also per class), thresholds,
+        what the policy's criterion says of the error among the selected rows (per class and for
+        all), and seconds in the search, the refit and its votes on the rows that are left.
+        ``pandas.DataFrame(clf.history_)`` shows it as a table.
     n_iter_ : int
     termination_condition_ : {"all_labeled", "no_selection", "min_gain", "max_iter", "no_unlabeled"}
     risk_bound_ : float
@@ -223,27 +226,29 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.history_: list[dict[str, Any]] = []
         self.thresholds_ = np.full(len(self.classes_), np.nan)
         self.labeled_iter_ = np.where(training.codes == UNLABELED, -1, 0)
-        votes, seconds = self._train_and_vote(training, base, unlabeled)
+        votes, _ = self._train_and_vote(training, base, unlabeled)
         self.initial_estimator_ = self.estimator_
-        label_proba = self._initial_label_proba(votes, unlabeled, len(training.codes))
+        label_proba = initial_label_proba(self.label_proba, votes, unlabeled, len(training.codes))
         left = np.arange(len(unlabeled))  # positions in `unlabeled` of the rows not yet trusted
         while len(left):
+            n_left, iteration = len(left), len(self.history_) + 1
             proba = votes if label_proba is None else label_proba[left]
             start = time.perf_counter()
-            selection = policy.select(votes, proba, len(self.history_) + 1)
-            seconds["search"] = time.perf_counter() - start
-            stop = self._stop_before(selection, len(left), len(unlabeled))
+            selection = policy.select(votes, proba, iteration)
+            seconds_search = time.perf_counter() - start
+            stop = self._stop_before(selection, n_left, len(unlabeled))
             if stop:
                 self.termination_condition_ = stop
                 break
-            chosen = selection.mask
-            pseudo = votes[chosen].argmax(axis=1)
-            training.trust(unlabeled[left[chosen]], pseudo)
+            chosen = unlabeled[left[selection.mask]]
+            pseudo = votes[selection.mask].argmax(axis=1)
+            training.trust(chosen, pseudo)
             self.thresholds_ = selection.thresholds
-            self.labeled_iter_[unlabeled[left[chosen]]] = len(self.history_) + 1
-            self._record(selection, pseudo, len(left), seconds)
-            left = left[~chosen]
+            self.labeled_iter_[chosen] = iteration
+            left = left[~selection.mask]
             votes, seconds = self._train_and_vote(training, base, unlabeled[left])
+            seconds["search"] = seconds_search
+            self._record(round_record(iteration, n_left, selection, pseudo, seconds))
         else:
             self.termination_condition_ = "all_labeled" if len(unlabeled) else "no_unlabeled"
         final_votes = self._final_votes(training, left, votes)
@@ -261,22 +266,6 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             votes = vote_matrix(self.estimator_, training.X, rows=rows)
         return votes, {"fit": fitted - start, "votes": time.perf_counter() - fitted}
 
-    def _initial_label_proba(self, votes: Floats, unlabeled: Ints, n: int) -> Floats | None:
-        """P(Y|x) of every unlabelled row, or None for "whatever the current votes are"."""
-        if isinstance(self.label_proba, str):
-            if self.label_proba == "current":
-                return None
-            if self.label_proba == "uniform":
-                return np.full_like(votes, 1.0 / votes.shape[1])
-            return votes
-        given = np.asarray(self.label_proba, dtype=np.float64)
-        if given.shape != (n, votes.shape[1]):
-            raise ValueError(
-                f"label_proba must have shape (n_samples, n_classes) = {(n, votes.shape[1])}. "
-                f"Got {given.shape} instead."
-            )
-        return check_proba(given[unlabeled], "label_proba") if len(unlabeled) else votes
-
     def _stop_before(self, selection: Selection, n_left: int, n_unlabeled: int) -> str | None:
         if selection.mask.shape != (n_left,):
             raise ValueError(
@@ -293,31 +282,10 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             return "min_gain"
         return None
 
-    def _record(
-        self, selection: Selection, pseudo: Ints, n_left: int, seconds: dict[str, float]
-    ) -> None:
-        counts = np.bincount(pseudo, minlength=len(self.classes_))
-        errors = selection.errors
-        record = {
-            "iteration": len(self.history_) + 1,
-            "n_unlabeled": n_left,
-            "n_selected": int(counts.sum()),
-            "n_selected_per_class": counts.tolist(),
-            "thresholds": selection.thresholds.tolist(),
-            "error_bounds": None if errors is None else errors.tolist(),
-            # Each class's bound is on the error among its selected rows: their mean is on all.
-            "error_bound": (
-                None if errors is None else float(np.nansum(errors * counts) / counts.sum())
-            ),
-            **{f"seconds_{what}": value for what, value in seconds.items()},
-        }
+    def _record(self, record: dict[str, Any]) -> None:
         self.history_.append(record)
         if self.verbose:
-            bound = "" if errors is None else f", estimated error bound {record['error_bound']:.3f}"
-            sys.stdout.write(
-                f"[SelfLearningClassifier] round {record['iteration']}: trusted "
-                f"{record['n_selected']} of {n_left} rows{bound}\n"
-            )
+            sys.stdout.write(f"[SelfLearningClassifier] {round_line(record)}\n")
         if self.callback is not None:
             self.callback(record)
 
