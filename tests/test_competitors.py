@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from benchmarks import competitors, competitors_page
 from benchmarks.baselines import exponent, measure
-
 from fewlabel.experiments.paper_values import TABLE_2
 from fewlabel.experiments.records import read_records
 from fewlabel.experiments.spec import Trial
