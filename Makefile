@@ -7,7 +7,7 @@ READY := $(VENV)/.installed
 FEWLABEL_DATA ?= $(wildcard ../shared/data)
 export FEWLABEL_DATA
 
-.PHONY: help install demo test lint format bench reproduction min-gain coverage mislabeling \
+.PHONY: help install demo test lint format bench bench-quick reproduction min-gain coverage mislabeling \
 	baselines baselines-run baselines-full browser-tests clean
 
 help:  ## Show this list
@@ -37,6 +37,9 @@ format: $(READY)  ## Rewrite the code in the project's style
 
 bench: $(READY)  ## Measure speed and memory side by side, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md
+
+bench-quick: $(READY)  ## The same at small sizes, to see that every benchmark runs
+	$(BIN)/python -m benchmarks --quick
 
 reproduction: $(READY)  ## Write docs/reproduction.md from the records in results/ (runs nothing)
 	$(BIN)/python -m fewlabel.experiments --all --no-run --out results --page docs/reproduction.md
