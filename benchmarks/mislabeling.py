@@ -170,8 +170,8 @@ def page(sets: list[str], splits: int, data_dir: str | None) -> str:
             f"Made by `make mislabeling`: self-learning with its defaults on the paper's splits "
             f"0..{splits - 1} of each data set ({_machine()}). Ŷ is the label that the final "
             "classifier gives an unlabelled row; the true matrix is counted with the true labels "
-            f"of these rows. Nearest on average: {_best(distances)} (matrix), {_best(gaps)} (CBIL). "
-            f"The default is **{DEFAULT_METHOD}, calibrated**; it was chosen on these same splits.",
+            f"of these rows. Nearest on average: {_best(distances)} (matrix), {_best(gaps)} "
+            f"(CBIL). The default is **{DEFAULT_METHOD}, calibrated**; it was chosen on these same splits.",
             "",
             "## Distance to the true matrix",
             "",
