@@ -7,8 +7,8 @@ READY := $(VENV)/.installed
 FEWLABEL_DATA ?= $(wildcard ../shared/data)
 export FEWLABEL_DATA
 
-.PHONY: help install demo test lint format bench bench-quick reproduction min-gain coverage mislabeling \
-	baselines baselines-run baselines-full browser-tests clean
+# No target but $(READY) is a file.
+.PHONY: $(shell sed -nE 's/^([a-z0-9-]+):.*/\1/p' $(MAKEFILE_LIST))
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ baselines: $(READY)  ## Write docs/baselines.md, the competitors beside the pape
 
 baselines-run: $(READY)  ## Run the competitors' trials that have no record (about an hour)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors run
+
+baselines-scaling: $(READY)  ## Time the competitors against the number of rows
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors scaling
 
 baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows within 24 GiB
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size

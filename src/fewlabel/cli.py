@@ -13,6 +13,8 @@ except ImportError as error:  # pragma: no cover - depends on the installation
         f"fewlabel: the command line needs the package '{error.name}': pip install 'fewlabel[cli]'"
     ) from None
 
+from fewlabel.experiments.cli import reproduce
+
 app = typer.Typer(
     name="fewlabel",
     help="Classify a table with few labels, and know how wrong the result can be.",
@@ -92,6 +94,9 @@ def demo(
         f"bound {clf.risk_bound_:.3f} (an estimate: it uses the supervised forest's votes for the "
         f"unknown label probabilities)."
     )
+
+
+app.command()(reproduce)
 
 
 def main() -> None:
