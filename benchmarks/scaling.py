@@ -38,7 +38,7 @@ RECORDS = Path(__file__).parent / "scaling_accuracy.jsonl"
 SETS = {"pendigits": 109, "letter": 400, "mnist": 175}
 MNIST_ROWS = 10_000
 PARTITIONS = 8
-TREES = 100
+TREES = 50
 
 
 def load(name: str) -> tuple[Any, Any]:
@@ -253,7 +253,7 @@ def main() -> None:
     names = ["statistics", "bytes", "accuracy", "workers"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=names, default=names)
-    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--unit", type=int, default=1_000_000, help="rows of the smallest size")
     parser.add_argument("--write", type=Path, help="page whose tables are replaced")
     options = parser.parse_args()

@@ -160,6 +160,25 @@ def test_labels_within_the_source(tmp_path):
         learner().fit(given, labels, unlabeled=UnlabeledRows([frame], target="type"))
 
 
+class Scaled:
+    """Reads whole numbers, learns from fractions; every third row is to be left out."""
+
+    def conform(self, raw):
+        rows = np.flatnonzero(np.arange(len(raw)) % 3)
+        return raw[rows] / 16, rows
+
+
+def test_own_layout(tmp_path):
+    rows = UnlabeledRows([X[L:400], X[400:]], layout=Scaled(), out=tmp_path / "labels")
+    clf = learner().fit(X[:L] / 16, Y[:L], unlabeled=rows)
+    assert clf.history_[0]["n_unlabeled"] == 200 + 333
+    table = results(tmp_path / "labels")
+    kept = np.append(np.flatnonzero(np.arange(300) % 3), 300 + np.flatnonzero(np.arange(500) % 3))
+    np.testing.assert_array_equal(table["row"], kept)
+    np.testing.assert_array_equal(table["label"], clf.predict(X[L:][kept] / 16))
+    assert rows.predict(clf, tmp_path / "again") == len(kept)
+
+
 def test_bounds_are_those_of_memory():
     in_memory = learner().fit(X, TARGET)
     rows = UnlabeledRows([X[L:300], X[300:]])

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 
 from fewlabel import _chunk_steps as steps
 from fewlabel._chunk_rows import Rows, begin, join, same, total
-from fewlabel._chunk_source import Layout, check_out, result_folder
+from fewlabel._chunk_source import check_out, result_folder
 from fewlabel._rounds import count_record, reason_to_stop, round_line
 from fewlabel._training import required_target
 from fewlabel._validation import UNLABELED, check_features, check_weights, encode_target, n_rows
@@ -70,8 +70,7 @@ def learn_in_chunks(
     for name in _KEPT_IN_MEMORY:  # an earlier fit must not speak for this one
         if hasattr(classifier, name):
             delattr(classifier, name)
-    layout = Layout.of(X, rows.target, rows.missing_label)
-    with rows.opened(layout), result_folder(rows.out) as folder:
+    with rows.opened(rows.layout_like(X)), result_folder(rows.out) as folder:
         _Loop(classifier, rows, task, policy).learn(folder)
     return classifier
 

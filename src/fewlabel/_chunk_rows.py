@@ -37,6 +37,10 @@ class Rows(ABC):
         "sample": one training set of at most ``max_train`` trusted rows, drawn from all chunks.
         "partitions": each chunk grows its share of a forest's trees on the labelled rows and its
         own trusted rows (at most ``max_train``); rows never leave their chunk.
+    layout : object, optional
+        Own preparation of chunks: its method ``conform(chunk)`` returns the unlabelled rows in the
+        form of the classifier's input, and their positions in the chunk. By default chunks are
+        brought into the form of the labelled rows.
     """
 
     def __init__(
@@ -47,14 +51,19 @@ class Rows(ABC):
         missing_label: Any = "auto",
         resolution: int | None = None,
         train: str = "sample",
+        layout: Any = None,
     ) -> None:
         if train not in ("sample", "partitions"):
             raise ValueError(f"train must be 'sample' or 'partitions'. Got {train!r} instead.")
         self.out, self.target, self.missing_label = out, target, missing_label
-        self.resolution, self.train = resolution, train
+        self.resolution, self.train, self.layout = resolution, train, layout
+
+    def layout_like(self, X: Any) -> Any:
+        """What brings chunks into the form of these rows."""
+        return self.layout or Layout.of(X, self.target, self.missing_label)
 
     @abstractmethod
-    def opened(self, layout: Layout) -> Any:
+    def opened(self, layout: Any) -> Any:
         """Context in which steps can be run."""
 
     @abstractmethod
@@ -110,8 +119,7 @@ class Rows(ABC):
 
         The table of :meth:`SelfLearningClassifier.bounds`, from sums over the chunks.
         """
-        layout = Layout.of(X, self.target, self.missing_label)
-        with self.opened(layout):
+        with self.opened(self.layout_like(X)):
             begin(self)
             return chunked_bounds(self, classifier, X, y)
 
@@ -121,9 +129,9 @@ def same(value: Any) -> Any:
     return value
 
 
-def _layout_for(rows: Rows, classifier: Any, like: Any) -> Layout:
-    if like is not None:
-        return Layout.of(like, rows.target, rows.missing_label)
+def _layout_for(rows: Rows, classifier: Any, like: Any) -> Any:
+    if rows.layout is not None or like is not None:
+        return rows.layout_like(like)
     names = getattr(classifier, "feature_names_in_", None)
     if names is not None:
         columns = tuple(str(name) for name in names)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fewlabel._chunk_rows import Rows
-from fewlabel._chunk_source import Layout, need, parquet_files, unreadable
+from fewlabel._chunk_source import need, parquet_files, unreadable
 from fewlabel._validation import n_rows
 
 _FAN_IN = 8  # summaries that one task merges
@@ -40,7 +40,7 @@ class DaskRows(Rows):
         The current one by default.
     worker_timeout : float, default=120
         Seconds without any worker after which a fit gives up.
-    out, target, missing_label, resolution, train
+    out, target, missing_label, resolution, train, layout
         See :class:`fewlabel._chunk_rows.Rows`. All workers must be able to write to ``out``.
 
     Notes
@@ -61,6 +61,7 @@ class DaskRows(Rows):
         missing_label: Any = "auto",
         resolution: int | None = None,
         train: str = "partitions",
+        layout: Any = None,
     ) -> None:
         super().__init__(
             out=None if out is None else Path(out).absolute(),  # workers may run elsewhere
@@ -68,13 +69,14 @@ class DaskRows(Rows):
             missing_label=missing_label,
             resolution=resolution,
             train=train,
+            layout=layout,
         )
         self.source, self.worker_timeout = source, worker_timeout
         self.client = client if client is not None else _current_client()
         self._parts, self._names = _partitions(source)
 
     @contextmanager
-    def opened(self, layout: Layout) -> Iterator[None]:
+    def opened(self, layout: Any) -> Iterator[None]:
         self._layout = layout
         self._pieces: dict[str, list[Any]] = {}
         self._kept: list[Any] = []
@@ -161,7 +163,7 @@ def _apply(
     position: int,
     name: str,
     raw: Any,
-    layout: Layout,
+    layout: Any,
     piece_names: list[str],
     pieces: list[Any],
     **arguments: Any,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._chunk_rows import Rows
-from fewlabel._chunk_source import CHUNK_ROWS, Layout, join_rows, open_chunks
+from fewlabel._chunk_source import CHUNK_ROWS, join_rows, open_chunks
 from fewlabel._validation import n_rows, take_rows, unlabeled_mask
 
 # Summaries are merged whenever there are so many: memory must not grow with the chunks.
@@ -38,7 +38,7 @@ class UnlabeledRows(Rows):
         Rows read at once from Parquet or Arrow.
     scratch : path, optional
         Folder for scratch files, with room for the bytes above; the system's by default.
-    out, target, missing_label, resolution, train
+    out, target, missing_label, resolution, train, layout
         See :class:`fewlabel._chunk_rows.Rows`: in short, the folder for the labels, and the column
         whose missing values mark unlabelled rows.
 
@@ -66,6 +66,7 @@ class UnlabeledRows(Rows):
         missing_label: Any = "auto",
         resolution: int | None = None,
         train: str = "sample",
+        layout: Any = None,
     ) -> None:
         super().__init__(
             out=out,
@@ -73,12 +74,13 @@ class UnlabeledRows(Rows):
             missing_label=missing_label,
             resolution=resolution,
             train=train,
+            layout=layout,
         )
         self.source, self.chunk_rows, self.scratch = source, chunk_rows, scratch
         self._chunks = open_chunks(source, chunk_rows)
 
     @contextmanager
-    def opened(self, layout: Layout) -> Iterator[None]:
+    def opened(self, layout: Any) -> Iterator[None]:
         with tempfile.TemporaryDirectory(prefix="fewlabel-", dir=self.scratch) as folder:
             self._layout, self._folder = layout, Path(folder)
             self._n_rows: list[int] = []  # of each chunk, as the first pass found them
