@@ -15,7 +15,7 @@ help:  ## Show this list
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,scale,test]'
 	touch $@
 
 install: $(READY)  ## Create .venv and install fewlabel with everything the other targets need
@@ -64,6 +64,10 @@ baselines-scaling: $(READY)  ## Time the competitors against the number of rows
 
 baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows within 24 GiB
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size
+
+scaling: $(READY)  ## Measure memory out of core, partitions, workers and rows, write the tables of docs/scaling.md (an hour)
+	$(BIN)/python -m benchmarks.out_of_core --write docs/scaling.md
+	$(BIN)/python -m benchmarks.scaling --write docs/scaling.md
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,6 +1,6 @@
 """How self-learning scales over partitions and workers: ``python -m benchmarks.scaling --help``.
 
-Four tables of docs/scaling.md, each made by its own part: accuracy, workers, statistics, bytes.
+Tables of docs/scaling.md, each made by its own part.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
+from benchmarks import scaling_model
 from benchmarks._measure import side_by_side
 from benchmarks._page import put, table
 from benchmarks.out_of_core import FEATURES, blobs, classifier, labeled, write
@@ -218,6 +219,16 @@ def bytes_and_speed(n: int, trees: int, max_train: int) -> Table:
     ]
 
 
+# --- on paper ------------------------------------------------------------------------------------
+
+
+def on_paper(n: int, max_train: int, trees: int, rounds: int = 5) -> tuple[Table, str]:
+    costs = scaling_model.measure_costs(n, max_train, trees)
+    plan = [(10**6, 65_536, 1), (10**9, 10**6, 100), (10**11, 10**7, 1000)]
+    rows = [scaling_model.estimate(costs, *size, rounds) for size in plan]
+    return rows, scaling_model.described(costs, max_train)
+
+
 # --- the command ---------------------------------------------------------------------------------
 
 
@@ -242,6 +253,7 @@ def parts(options: argparse.Namespace) -> dict[str, Callable[[], tuple[Table, st
             statistics(options.unit, 10, 5),
             f"{options.unit:,} rows, 10 classes, one thread, median of 5 interleaved runs.",
         ),
+        "paper": lambda: on_paper(options.unit // 5, options.unit // 10, 20),
         "bytes": lambda: (
             bytes_and_speed(options.unit // 10, 50, 50_000),
             f"{options.unit // 10:,} rows, 20 columns; times are medians of 3 interleaved runs.",
@@ -250,7 +262,7 @@ def parts(options: argparse.Namespace) -> dict[str, Callable[[], tuple[Table, st
 
 
 def main() -> None:
-    names = ["statistics", "bytes", "accuracy", "workers"]
+    names = ["statistics", "bytes", "paper", "accuracy", "workers"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     parser.add_argument("--splits", type=int, default=5)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -295,9 +296,24 @@ def test_missing_extra_is_named(monkeypatch):
         DaskRows(array())
 
 
+def test_folder_that_workers_do_not_share(client, tmp_path, monkeypatch):
+    monkeypatch.setattr("fewlabel._chunk_rows.result_folder", elsewhere)
+    clf = learner().fit(X[:L], Y[:L], unlabeled=UnlabeledRows(CHUNKS))
+    with pytest.raises(RuntimeError, match="file system that all workers share"):
+        DaskRows(array(), client).predict(clf, tmp_path / "labels")
+
+
+@contextmanager
+def elsewhere(out):
+    """A folder that only this machine has."""
+    yield out
+
+
 def test_errors_say_what_to_do(client):
     with pytest.raises(TypeError, match=r"takes a dask\.dataframe"):
         DaskRows(X, client)
+    with pytest.raises(TypeError, match=r"unlabeled=DaskRows"):
+        learner().fit(X[:L], Y[:L], unlabeled=array())
     with pytest.raises(ValueError, match="read_parquet"):
         DaskRows("s3://bucket/rows", client)
     with pytest.raises(ValueError, match="'local' or an address"), distributed.open_client("here"):

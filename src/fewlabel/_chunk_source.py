@@ -59,6 +59,8 @@ def open_chunks(source: Any, chunk_rows: int = CHUNK_ROWS) -> Callable[[], Itera
         return lambda: ((f"chunk {i}", chunk) for i, chunk in enumerate(source()))
     if isinstance(source, Sequence) and not isinstance(source, bytes):
         return lambda: ((f"chunk {i}", chunk) for i, chunk in enumerate(source))
+    if hasattr(source, "__dask_graph__"):
+        raise TypeError("Wrap a Dask collection: fit(..., unlabeled=DaskRows(collection, client)).")
     raise TypeError(
         "Unlabelled rows must be a Parquet file or folder, an Arrow data set, a list of chunks or "
         "a function that returns a fresh iterator of chunks (they are read several times). Got "
@@ -263,6 +265,11 @@ def write_part(folder: Path, position: int, columns: dict[str, Any]) -> None:
     """Write the results of one chunk; a part is there whole or not at all."""
     pyarrow = need("pyarrow", "Writing Parquet")
     parquet = need("pyarrow.parquet", "Writing Parquet")
+    if not folder.is_dir():
+        raise RuntimeError(
+            f"{folder} for the results cannot be seen by a worker: it must lie on a file system "
+            f"that all workers share."
+        )
     # A task that is repeated after a lost worker writes the same part under the same name.
     temporary = folder / f".part-{position:06d}.{os.getpid()}.tmp"
     parquet.write_table(pyarrow.table(columns), temporary)

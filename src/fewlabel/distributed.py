@@ -80,9 +80,11 @@ class DaskRows(Rows):
         self._layout = layout
         self._pieces: dict[str, list[Any]] = {}
         self._kept: list[Any] = []
-        with _clear_errors(self.client):
-            yield
-        self._pieces, self._kept = {}, []
+        try:
+            with _clear_errors(self.client):
+                yield
+        finally:
+            self._pieces, self._kept = {}, []  # lets the workers forget them
 
     def run(
         self,
