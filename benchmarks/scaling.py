@@ -265,7 +265,7 @@ def main() -> None:
     names = ["statistics", "bytes", "paper", "accuracy", "workers"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=names, default=names)
-    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--unit", type=int, default=1_000_000, help="rows of the smallest size")
     parser.add_argument("--write", type=Path, help="page whose tables are replaced")
     options = parser.parse_args()

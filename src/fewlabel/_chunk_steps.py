@@ -49,9 +49,8 @@ def chunk_statistics(
     votes: Floats, label_proba: Floats, resolution: int | None = None
 ) -> VoteStatistics:
     """Statistics of one chunk: exact while that is small, else (or if given) binned."""
-    if resolution is None and any(
-        len(np.unique(votes[:, j])) > EXACT_CELLS for j in range(votes.shape[1])
-    ):
+    some = votes[: 2 * EXACT_CELLS]  # enough to tell continuous votes from those of a forest
+    if resolution is None and any(len(np.unique(column)) > EXACT_CELLS for column in some.T):
         resolution = RESOLUTION
     return VoteStatistics.from_votes(votes, label_proba, resolution=resolution)
 

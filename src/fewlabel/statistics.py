@@ -30,6 +30,8 @@ from fewlabel._validation import check_votes_and_proba
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
+_BUCKETS = 4096
+
 
 @dataclass(frozen=True)
 class ClassCells:
@@ -122,6 +124,14 @@ class ClassCells:
 
 def _distinct(vote: Floats) -> tuple[Floats, Ints]:
     """Distinct votes in ascending order and, for each row, the position of its vote in them."""
+    if len(vote) > _BUCKETS:
+        # The votes of a forest are few and apart: one in a bucket at most. Then no sort is needed.
+        bucket = (vote * _BUCKETS).astype(np.intp)
+        held = np.full(_BUCKETS + 2, np.nan)
+        held[bucket] = vote
+        if np.array_equal(held[bucket], vote):
+            is_used = ~np.isnan(held)
+            return held[is_used], (np.cumsum(is_used) - 1)[bucket]
     order = np.argsort(vote)
     ascending = vote[order]
     is_new = np.empty(len(vote), dtype=bool)
