@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,9 @@ from fewlabel.policies import Policy, Selection, make_policy
 from fewlabel.statistics import Floats, Ints
 from fewlabel.transductive import transductive_bound
 from fewlabel.votes import vote_matrix
+
+if TYPE_CHECKING:
+    from fewlabel.report import Report
 
 
 class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -110,6 +113,10 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         ``label_proba`` were the true probabilities. May exceed 1. NaN without unlabelled rows.
     confusion_bound_ : ndarray of shape (n_classes, n_classes)
         The bounds of the conditional risks behind it, with the same caveat.
+    initial_votes_ : ndarray of shape (n_unlabeled, n_classes)
+        Votes of ``initial_estimator_`` for the unlabelled rows, in row order.
+    label_proba_ : ndarray of shape (n_unlabeled, n_classes)
+        What stood for P(Y|x) of the unlabelled rows in these bounds, in row order.
     n_features_in_, feature_names_in_ : as in scikit-learn, if the base estimator has them
 
     Examples
@@ -226,11 +233,13 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                 stacklevel=3,
             )
             self.termination_condition_ = "no_unlabeled"
-            self._finish(training, np.empty((0, len(self.classes_))), None)
+            self.initial_votes_ = np.empty((0, len(self.classes_)))
+            self._finish(training, self.initial_votes_, None)
             return
 
         start = time.perf_counter()
         votes = vote_matrix(self.estimator_, training.X, rows=unlabeled)
+        self.initial_votes_ = votes
         label_proba = self._initial_label_proba(votes, unlabeled, len(training.codes))
         seconds = {"fit": seconds_fit, "votes": time.perf_counter() - start}
         left = np.arange(len(unlabeled))  # positions in `unlabeled` of the rows not yet trusted
@@ -353,6 +362,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.pseudo_labels_ = self.classes_[training.pseudo_codes]
         self.n_iter_ = len(self.history_)
         self.risk_bound_, self.confusion_bound_ = float("nan"), np.full((K, K), np.nan)
+        self.label_proba_ = votes if label_proba is None else label_proba
         if label_proba is not None:
             lowest = min(1.0 / K, float(votes.max(axis=1).min()))  # rounding may go below 1/K
             bound = transductive_bound(votes, label_proba, thresholds=lowest, tight=True)
@@ -386,6 +396,21 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
         truth = np.asarray(take_rows(y, labeled)).astype(self.classes_.dtype)
         return super().score(take_rows(indexable_rows(X), labeled), truth, weight)
+
+    def report(self, y_true: ArrayLike | None = None, *, title: str = "") -> Report:
+        """What was learned, for people: shown in a notebook, or saved as HTML, JSON or Markdown.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,), optional
+            The true labels of ``fit``'s rows, as far as they are known (None or NaN elsewhere), to
+            show the true error beside the bounds.
+        title : str, optional
+        """
+        from fewlabel.report import Report
+
+        check_is_fitted(self)
+        return Report.of(self, truth=y_true, title=title)
 
     # --- scikit-learn ------------------------------------------------------------------------
 
