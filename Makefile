@@ -7,7 +7,8 @@ READY := $(VENV)/.installed
 FEWLABEL_DATA ?= $(wildcard ../shared/data)
 export FEWLABEL_DATA
 
-.PHONY: help install demo test lint format types bench clean
+.PHONY: help install demo test lint format bench reproduction min-gain coverage mislabeling \
+	baselines baselines-run baselines-full browser-tests clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -36,6 +37,27 @@ format: $(READY)  ## Rewrite the code in the project's style
 
 bench: $(READY)  ## Measure speed and memory side by side, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md
+
+reproduction: $(READY)  ## Write docs/reproduction.md from the records in results/ (runs nothing)
+	$(BIN)/python -m fewlabel.experiments --all --no-run --out results --page docs/reproduction.md
+
+min-gain: $(READY)  ## Measure what the last rounds of self-learning bring, write docs/min_gain.md (slow)
+	$(BIN)/python -m benchmarks.min_gain --write docs/min_gain.md
+
+coverage: $(READY)  ## How often the PAC-Bayes bounds fail in 2,000 simulated samples, write docs/pac_bayes_coverage.md
+	$(BIN)/python -m benchmarks.coverage --write docs/pac_bayes_coverage.md
+
+mislabeling: $(READY)  ## Compare the estimators of the mislabelling matrix on real data, write docs/mislabeling.md
+	$(BIN)/python -m benchmarks.mislabeling --write docs/mislabeling.md
+
+baselines: $(READY)  ## Write docs/baselines.md, the competitors beside the paper, from the records
+	$(BIN)/python -m benchmarks.competitors page
+
+baselines-run: $(READY)  ## Run the competitors' trials that have no record (about an hour)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors run
+
+baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows within 24 GiB
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -8,6 +8,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 
@@ -24,21 +25,14 @@ def side_by_side(repeats: int, **candidates: Callable[[], Any]) -> dict[str, flo
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def _child(function: Callable[..., Any], args: tuple[Any, ...], queue: Any) -> None:
-    queue.put((function(*args), _peak_mib()))
-
-
-def _peak_mib() -> float:
+def _with_peak(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, float]:
+    answer = function(*args)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+    return answer, peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def in_child(function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
     """Result of ``function(*args)`` in a fresh process, and that process's peak memory in MiB."""
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    process = context.Process(target=_child, args=(function, args, queue))
-    process.start()
-    answer = queue.get()
-    process.join()
-    return answer
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        return pool.submit(_with_peak, function, args).result()

@@ -156,3 +156,238 @@ def tightness_gap(votes, proba, i, j, tau):
     risk = sum(b.values())
     gap = ((1 - C) / C * risk if C > 0 else float("inf")) + r * (1 / top - 1)
     return C, top, r, gap
+
+
+# --- Section 5: C-bounds, mislabelling, PAC-Bayes -------------------------------------------------
+
+
+def margin_moment(votes, proba, k, weights=None):
+    total = 0.0
+    for v, p in zip(votes, proba):
+        w = 1.0 if weights is None else weights[majority(v)]
+        for c in range(len(v)):
+            total += w * p[c] * (v[c] - max(v[j] for j in range(len(v)) if j != c)) ** k
+    return total / len(votes)
+
+
+def binary_margin_moment(votes, proba, k, weights=None):
+    total = 0.0
+    for v, p in zip(votes, proba):
+        w = 1.0 if weights is None else weights[majority(v)]
+        total += sum(w * p[c] * (2 * v[c] - 1) ** k for c in range(len(v)))
+    return total / len(votes)
+
+
+def c_bound(votes, proba):
+    return 1 - margin_moment(votes, proba, 1) ** 2 / margin_moment(votes, proba, 2)
+
+
+def delta_at(P, b):
+    return P[b][b] - max(P[b][j] for j in range(len(P)) if j != b)
+
+
+def cbil(votes, imperfect, P, lam=0.0):
+    psi = mu1 = mu2 = 0.0
+    for v, p in zip(votes, imperfect):
+        b = majority(v)
+        weight = 1 / (lam + delta_at(P, b))
+        psi += (lam + P[b][b]) * weight
+        for c in range(len(v)):
+            m = v[c] - max(v[j] for j in range(len(v)) if j != c)
+            mu1 += weight * m * p[c]
+            mu2 += weight * m * m * p[c]
+    n = len(votes)
+    return psi / n - (mu1 / n) ** 2 / (mu2 / n)
+
+
+def transformed(proba, P):
+    K = len(P)
+    return np.array([[sum(P[i][j] * p[j] for j in range(K)) for i in range(K)] for p in proba])
+
+
+def one_example_bound(v, imperfect, P, lam=0.0):
+    b = majority(v)
+    r_hat = sum(imperfect[c] for c in range(len(v)) if c != b)
+    d = lam + delta_at(P, b)
+    return r_hat / d - (1 - lam - P[b][b]) / d
+
+
+def chittineni_bound(v, imperfect, P):
+    r_hat = sum(imperfect[c] for c in range(len(v)) if c != majority(v))
+    beta = max(sum(P[i][j] for j in range(len(P))) for i in range(len(P)))
+    return 1 - (1 - r_hat) / beta
+
+
+def gibbs_error(predictions, q, proba):
+    """E_h of a voter's error; predictions[h][x] is the class that voter h gives row x."""
+    n = len(proba)
+    total = 0.0
+    for h, q_h in enumerate(q):
+        total += q_h * sum(1 - proba[x][predictions[h][x]] for x in range(n)) / n
+    return total
+
+
+def tandem_loss(predictions, q, proba):
+    n, K = len(proba), len(proba[0])
+    total = 0.0
+    for h, q_h in enumerate(q):
+        for g, q_g in enumerate(q):
+            for x in range(n):
+                for y in range(K):
+                    if predictions[h][x] != y and predictions[g][x] != y:
+                        total += q_h * q_g * proba[x][y] / n
+    return total
+
+
+def error_rate(votes, proba):
+    return sum(1 - p[majority(v)] for v, p in zip(votes, proba)) / len(votes)
+
+
+def confident_joint(labels, proba):
+    """Confident counting, row by row, before the counts are scaled."""
+    K = len(proba[0])
+    t = []
+    for j in range(K):
+        own = [p[j] for y, p in zip(labels, proba) if y == j]
+        t.append(sum(own) / len(own) if own else float("inf"))
+    C = np.zeros((K, K))
+    for y, p in zip(labels, proba):
+        above = [j for j in range(K) if p[j] >= t[j]]
+        if above:
+            C[y, max(above, key=lambda j: p[j])] += 1
+    return C
+
+
+def em_log_likelihood(labels, proba, known, P):
+    total = sum(
+        known[i][j] * np.log(P[i][j])
+        for i in range(len(P))
+        for j in range(len(P))
+        if known[i][j] > 0
+    )
+    return total + sum(
+        np.log(sum(p[j] * P[y][j] for j in range(len(P)))) for y, p in zip(labels, proba)
+    )
+
+
+def radius(l_k, epsilon):
+    return np.sqrt(np.log(2 * np.sqrt(l_k) / epsilon) / (2 * l_k))
+
+
+def pac_bayes_printed(votes, imperfect, counts, kl, eps_matrix, eps_mean, lam=0.0):
+    """thm:pac-bayesian-cbound as printed, with each rival's own radius in delta, B over classes.
+
+    eps_matrix and eps_mean are the shares of epsilon for one matrix entry and for one mean.
+    """
+    counts = np.asarray(counts, dtype=float)
+    K, u = len(counts), len(votes)
+    l_counts = counts.sum(axis=0)
+    p_hat = counts / l_counts
+    r = [radius(l_counts[j], eps_matrix) for j in range(K)]
+    alpha = [lam + min(1.0, p_hat[c][c] + r[c]) for c in range(K)]
+    delta = [
+        lam
+        + max(0.0, p_hat[c][c] - r[c])
+        - max(min(1.0, p_hat[c][j] + r[j]) for j in range(K) if j != c)
+        for c in range(K)
+    ]
+    weights = [1 / d for d in delta]
+    B = max(weights)
+    B3 = max(a / d for a, d in zip(alpha, delta))
+    log = np.log(2 * np.sqrt(u) / eps_mean)
+    mu1 = margin_moment(votes, imperfect, 1, weights) - B * np.sqrt(2 / u * (kl + log))
+    mu2 = margin_moment(votes, imperfect, 2, weights) + B * np.sqrt(2 / u * (2 * kl + log))
+    # alpha/delta lies in [0, B3], half the range of a margin, hence half the printed radius.
+    psi = sum(alpha[majority(v)] / delta[majority(v)] for v in votes) / u
+    psi = min(B3, psi + B3 / 2 * np.sqrt(2 / u * log))
+    return psi - mu1**2 / min(mu2, B), mu1, min(mu2, B), psi
+
+
+# --- Section 6: the competitors --------------------------------------------------------------
+
+
+def s3vm_objective(w, X_labeled, y, X_unlabeled, lam, lam_u):
+    """One machine: logistic hinge + unlabelled bumps + squared norm, balancing built into f."""
+    background = X_unlabeled if len(X_unlabeled) else X_labeled
+    m = sum(background) / len(background)
+    b = sum(y) / len(y)
+
+    def f(x):
+        return float(np.dot(w, x - m)) + b
+
+    total = 0.0
+    for x, label in zip(X_labeled, y):
+        total += np.log(1.0 + np.exp(20.0 * (1.0 - label * f(x)))) / 20.0 / len(y)
+    for x in X_unlabeled:
+        total += lam_u * np.exp(-3.0 * f(x) ** 2) / len(X_unlabeled)
+    return total + lam * sum(v * v for v in w)
+
+
+def s3vm_kernel_objective(c, kernel, labeled, y, unlabeled, lam, lam_u):
+    """The same with f(x) = Σ_i c_i (k(x_i, x) − mean over U of k(x_i, ·)) + b and the norm cᵀKc."""
+    b = sum(y) / len(y)
+
+    def f(row):
+        return (
+            sum(
+                c_i * (kernel[i, row] - np.mean([kernel[i, r] for r in unlabeled]))
+                for i, c_i in enumerate(c)
+            )
+            + b
+        )
+
+    total = 0.0
+    for row, label in zip(labeled, y):
+        total += np.log(1.0 + np.exp(20.0 * (1.0 - label * f(row)))) / 20.0 / len(labeled)
+    for row in unlabeled:
+        total += lam_u * np.exp(-3.0 * f(row) ** 2) / len(unlabeled)
+    return total + lam * float(np.asarray(c) @ kernel @ np.asarray(c))
+
+
+def lda_log_joint(x, c, priors, means, covariance):
+    d = len(x)
+    r = x - means[c]
+    quadratic = float(r @ np.linalg.inv(covariance) @ r)
+    log_det = np.log(np.linalg.det(covariance))
+    return np.log(priors[c]) - 0.5 * (d * np.log(2 * np.pi) + log_det + quadratic)
+
+
+def lda_likelihood(X, q, priors, means, covariance, strength=0.0, variance=1.0):
+    """Σ_x Σ_c q_c(x) log p(x, c), less the penalty that shrinkage stands for."""
+    total = 0.0
+    for x, q_x in zip(X, q):
+        for c, weight in enumerate(q_x):
+            total += weight * lda_log_joint(x, c, priors, means, covariance)
+    log_det = np.log(np.linalg.det(covariance))
+    penalty = log_det + variance * np.trace(np.linalg.inv(covariance))
+    return total - 0.5 * strength * penalty
+
+
+def das_label_objective(p, votes, strength, temperature):
+    """What the label distribution p of one row minimises: α Σ p_c ℓ(g_c) − T H(p)."""
+    total = 0.0
+    for c, p_c in enumerate(p):
+        g_c = votes[c] - max(votes[k] for k in range(len(votes)) if k != c)
+        total += strength * p_c * np.exp(-g_c)
+        if p_c > 0:
+            total += temperature * p_c * np.log(p_c)
+    return total
+
+
+def label_spreading_limit(neighbors, codes, n_classes, alpha):
+    """(1 − α)(I − αS)⁻¹ Y on the graph that joins i and j if either is a neighbour of the other."""
+    n = len(codes)
+    W = np.zeros((n, n))
+    for i in range(n):
+        for j in neighbors[i]:
+            W[i, j] = W[j, i] = 1.0
+    S = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            if W[i, j]:
+                S[i, j] = W[i, j] / np.sqrt(W[i].sum() * W[j].sum())
+    Y = np.zeros((n, n_classes))
+    for i, c in enumerate(codes):
+        if c >= 0:
+            Y[i, c] = 1.0
+    return (1 - alpha) * np.linalg.solve(np.eye(n) - alpha * S, Y)

@@ -37,3 +37,19 @@ def votes_proba_theta(draw, **sizes):
         st.lists(st.one_of(anywhere, at_a_vote), min_size=votes.shape[1], max_size=votes.shape[1])
     )
     return votes, proba, np.array(theta)
+
+
+@st.composite
+def mislabeling_matrices(draw, n_classes, max_noise=0.9):
+    """Columns on the simplex; the diagonal dominates its row often, but not always."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    noise = draw(st.floats(0.0, max_noise))
+    wrong = rng.dirichlet(np.ones(n_classes), size=n_classes).T
+    return (1 - noise) * np.eye(n_classes) + noise * wrong
+
+
+@st.composite
+def mislabeled(draw, **sizes):
+    """Votes, true label distribution and a mislabelling matrix."""
+    votes, proba = draw(votes_and_proba(**sizes))
+    return votes, proba, draw(mislabeling_matrices(votes.shape[1]))

@@ -16,12 +16,13 @@ SOURCE = Path(fewlabel.__file__).parent
 
 # Each module may import those before it; siblings on one line do not know each other.
 LAYERS = [
-    ["_errors", "_validation"],
-    ["votes", "tables", "outputs", "preprocessing"],
-    ["statistics", "cbound"],
+    ["_errors", "_validation", "_openml"],
+    ["votes", "margins", "fast_forest", "tables", "outputs", "preprocessing"],
+    ["statistics", "cbound", "held_out"],
     ["transductive", "mislabeling"],
-    ["thresholds", "pac_bayes"],
-    ["policies", "_training", "model_selection", "bounds"],
+    ["thresholds", "pac_bayes", "bounds"],
+    ["policies", "_training", "model_selection", "assessment"],
+    ["_rounds"],
     ["self_learning"],
     ["baselines", "posterior"],
     ["mixed_vote"],
@@ -41,12 +42,20 @@ UPWARDS = {
 
 
 def imports_of(path: Path) -> set[str]:
-    return _imports(ast.walk(ast.parse(path.read_text())))
+    return _imports(ast.walk(_tree(path)))
 
 
 def imports_on_loading(path: Path) -> set[str]:
-    """Imports at the top level; those of functions and for the type checker are not among them."""
-    return _imports(ast.parse(path.read_text()).body)
+    """Imports at the top level, without those of functions."""
+    return _imports(_tree(path).body)
+
+
+def _tree(path: Path) -> ast.Module:
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []  # names for annotations are not dependencies
+    return tree
 
 
 def _imports(nodes: Iterable[ast.AST]) -> set[str]:

@@ -11,6 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.validation import _check_method_params
 
 from fewlabel._validation import UNLABELED, check_weights, fit_weight_name, take_rows
+from fewlabel.fast_forest import FastForestClassifier
 
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -22,14 +23,7 @@ def default_forest(kind: str, seed: int, n_jobs: int | None) -> Any:
     """The default base estimator, from scikit-learn ("forest") or scikit-learn-intelex ("fast")."""
     if kind == "forest":
         return RandomForestClassifier(N_TREES, random_state=seed, n_jobs=n_jobs)
-    try:
-        from sklearnex.ensemble import RandomForestClassifier as FastForest
-    except ImportError as error:
-        raise ImportError(
-            "estimator='fast' needs scikit-learn-intelex: pip install 'fewlabel[fast]', or use "
-            "estimator='forest'."
-        ) from error
-    return FastForest(N_TREES, random_state=seed, n_jobs=n_jobs)
+    return FastForestClassifier(N_TREES, random_state=seed, n_jobs=n_jobs)
 
 
 def routed_fit_params(owner: Any, params: dict[str, Any]) -> dict[str, Any]:

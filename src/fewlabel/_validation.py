@@ -25,9 +25,13 @@ __all__ = [
     "Interval",
     "StrOptions",
     "base_tags",
+    "check_codes",
     "check_features",
     "check_label_proba",
+    "check_labels",
+    "check_mislabeling",
     "check_proba",
+    "check_relaxation",
     "check_same_shape",
     "check_thresholds",
     "check_votes",
@@ -173,6 +177,66 @@ def indexable_rows(X: Any) -> Any:
         matrix: Any = X
         return matrix.tocsr()
     return X if hasattr(X, "__getitem__") or hasattr(X, "iloc") else np.asarray(X)
+
+
+# --- imperfect labels ------------------------------------------------------------------------
+
+
+def check_labels(labels: ArrayLike, votes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return label probabilities of the votes' shape; class codes put all of it on one class."""
+    array = np.asarray(labels)
+    if array.ndim == 1:
+        codes = check_codes(array, votes.shape[1], len(votes))
+        proba = np.zeros_like(votes)
+        proba[np.arange(len(codes)), codes] = 1.0
+        return proba
+    return check_label_proba(array, votes)
+
+
+def check_codes(labels: ArrayLike, n_classes: int, n_samples: int | None = None) -> NDArray[Any]:
+    """Return class codes 0..n_classes-1, of shape (n_samples,) if that is given."""
+    codes = np.asarray(labels)
+    if codes.ndim != 1 or (n_samples is not None and len(codes) != n_samples):
+        wanted = "(n_samples,)" if n_samples is None else f"({n_samples},)"
+        raise ValueError(f"Labels must have shape {wanted}. Got {codes.shape} instead.")
+    if len(codes) and (
+        codes.dtype.kind not in "iu" or not 0 <= codes.min() <= codes.max() < n_classes
+    ):
+        raise ValueError(
+            f"Labels must be class codes 0..{n_classes - 1} (integers), the columns of the votes. "
+            f"Got {np.unique(codes)[:5]} of type {codes.dtype}. Unlabelled rows have no place here."
+        )
+    return codes
+
+
+def check_mislabeling(mislabeling: ArrayLike) -> NDArray[np.float64]:
+    """Return p[i, j] = P(Ŷ=i | Y=j) as a square matrix whose columns are distributions."""
+    matrix = np.asarray(mislabeling, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
+        raise ValueError(
+            f"mislabeling must be a square matrix, at least 2 x 2. Got shape {matrix.shape}."
+        )
+    outside = ~((matrix >= 0.0) & (matrix <= 1.0 + _SUM_TOLERANCE)).all(axis=0)
+    sums = matrix.sum(axis=0)
+    broken = np.flatnonzero(outside | ~(np.abs(sums - 1.0) <= _SUM_TOLERANCE))
+    if broken.size:
+        hint = " Its rows do: pass the transpose." if _columns_are_proba(matrix.T) else ""
+        raise ValueError(
+            f"Each column of mislabeling must be a distribution, P(Ŷ=i | Y=j) over i: the columns "
+            f"of classes {broken.tolist()} are not (their sums: {sums[broken].tolist()}).{hint}"
+        )
+    return matrix
+
+
+def _columns_are_proba(matrix: NDArray[np.float64]) -> bool:
+    return bool((matrix >= 0).all() and (np.abs(matrix.sum(axis=0) - 1) <= _SUM_TOLERANCE).all())
+
+
+def check_relaxation(relaxation: float) -> float:
+    """Return λ, a finite number that is not negative."""
+    if not (np.isfinite(relaxation) and relaxation >= 0.0):
+        raise ValueError(f"relaxation must be a finite number >= 0. Got {relaxation} instead.")
+    return float(relaxation)
 
 
 # --- targets ---------------------------------------------------------------------------------

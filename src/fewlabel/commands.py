@@ -13,7 +13,7 @@ from fewlabel.bounds_table import bounds_of_table
 from fewlabel.console import Console
 from fewlabel.model_files import load_model, save_model
 from fewlabel.outputs import Outputs
-from fewlabel.report import Report, format_of, render
+from fewlabel.report import format_of, render
 from fewlabel.report.words import percent
 from fewlabel.tables import read_table, table_format, write_table
 from fewlabel.workflow import FitOptions, fit_table, predict_table
@@ -189,7 +189,9 @@ def demo_command(
             f"Accuracy on the unlabelled images: {shown.supervised_accuracy:.1%} with the labelled "
             f"ones alone, {shown.accuracy:.1%} after self-learning."
         )
-        summary = Report.of(shown.clf, truth=shown.truth, title="Handwritten digits").summary
+        title = f"Handwritten digits from {labels * 10} labels"
+        shown_report = shown.clf.report(shown.X, shown.target, y_true=shown.truth, title=title)
+        summary = shown_report.summary
         for sentence in summary["headline"]:
             console.say(sentence)
         if report is not None:

@@ -17,6 +17,8 @@ class Demo:
     """A fit on scikit-learn's digits, and the truth."""
 
     clf: SelfLearningClassifier
+    X: NDArray[Any]
+    target: NDArray[Any]
     truth: NDArray[Any]
     supervised_accuracy: float
     accuracy: float
@@ -55,6 +57,8 @@ def run_demo(
     clf = SelfLearningClassifier(random_state=seed, n_jobs=jobs, callback=on_round).fit(X, target)
     return Demo(
         clf=clf,
+        X=X,
+        target=target,
         truth=y,
         supervised_accuracy=float(
             (clf.classes_[clf.initial_votes_.argmax(axis=1)] == y[hidden]).mean()

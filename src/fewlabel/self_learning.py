@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
+from fewlabel._rounds import initial_label_proba, round_line, round_record
 from fewlabel._training import TrainingSet, default_forest, routed_fit_params
 from fewlabel._validation import (
     UNLABELED,
@@ -29,13 +30,14 @@ from fewlabel._validation import (
     StrOptions,
     base_tags,
     check_features,
-    check_proba,
     encode_target,
     indexable_rows,
     n_rows,
     take_rows,
     unlabeled_mask,
 )
+from fewlabel.assessment import transduction_bounds
+from fewlabel.bounds import Bound
 from fewlabel.policies import Policy, Selection, make_policy
 from fewlabel.statistics import Floats, Ints
 from fewlabel.transductive import transductive_bound
@@ -104,7 +106,10 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     thresholds_ : ndarray of shape (n_classes,)
         Thresholds of the last round; NaN if there was none.
     history_ : list of dict
-        A record for each round; ``pandas.DataFrame(clf.history_)`` shows it as a table.
+        A record for each round: rows left before it, rows selected (also per class), thresholds,
+        what the policy's criterion says of the error among the selected rows (per class and for
+        all), and seconds in the search, the refit and its votes on the rows that are left.
+        ``pandas.DataFrame(clf.history_)`` shows it as a table.
     n_iter_ : int
     termination_condition_ : {"all_labeled", "no_selection", "min_gain", "max_iter", "no_unlabeled"}
     risk_bound_ : float
@@ -209,8 +214,13 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             fit_params=routed_fit_params(self, params),
             rng=np.random.default_rng(seeds[1]),
         )
-        base = self._base_estimator(int(seeds[0]))
-        self._learn(training, base, policy)
+        if len(training.unlabeled) == 0:
+            warnings.warn(
+                "y has no unlabelled row: SelfLearningClassifier fits its estimator on the "
+                "labelled rows only, as without self-learning.",
+                stacklevel=2,
+            )
+        self._learn(training, self._base_estimator(int(seeds[0])), policy)
         return self
 
     def _base_estimator(self, seed: int) -> Any:
@@ -219,81 +229,49 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return self.estimator
 
     def _learn(self, training: TrainingSet, base: Any, policy: Policy) -> None:
-        start = time.perf_counter()
-        self.initial_estimator_ = self.estimator_ = training.fit(clone(base))
-        seconds_fit = time.perf_counter() - start
         unlabeled = training.unlabeled
         self.history_: list[dict[str, Any]] = []
         self.thresholds_ = np.full(len(self.classes_), np.nan)
         self.labeled_iter_ = np.where(training.codes == UNLABELED, -1, 0)
-        if len(unlabeled) == 0:
-            warnings.warn(
-                "y has no unlabelled row: SelfLearningClassifier fits its estimator on the "
-                "labelled rows only, as without self-learning.",
-                stacklevel=3,
-            )
-            self.termination_condition_ = "no_unlabeled"
-            self.initial_votes_ = np.empty((0, len(self.classes_)))
-            self._finish(training, self.initial_votes_, None)
-            return
-
-        start = time.perf_counter()
-        votes = vote_matrix(self.estimator_, training.X, rows=unlabeled)
-        self.initial_votes_ = votes
-        label_proba = self._initial_label_proba(votes, unlabeled, len(training.codes))
-        seconds = {"fit": seconds_fit, "votes": time.perf_counter() - start}
+        votes, _ = self._train_and_vote(training, base, unlabeled)
+        self.initial_estimator_, self.initial_votes_ = self.estimator_, votes
+        label_proba = initial_label_proba(self.label_proba, votes, unlabeled, len(training.codes))
         left = np.arange(len(unlabeled))  # positions in `unlabeled` of the rows not yet trusted
-        left_votes = votes
-        while True:
-            proba = left_votes if label_proba is None else label_proba[left]
+        while len(left):
+            n_left, iteration = len(left), len(self.history_) + 1
+            proba = votes if label_proba is None else label_proba[left]
             start = time.perf_counter()
-            selection = policy.select(left_votes, proba, len(self.history_) + 1)
-            seconds["search"] = time.perf_counter() - start
-            stop = self._stop_before(selection, len(left), len(unlabeled))
+            selection = policy.select(votes, proba, iteration)
+            seconds_search = time.perf_counter() - start
+            stop = self._stop_before(selection, n_left, len(unlabeled))
             if stop:
+                self.termination_condition_ = stop
                 break
+            chosen = unlabeled[left[selection.mask]]
+            pseudo = votes[selection.mask].argmax(axis=1)
+            training.trust(chosen, pseudo)
             self.thresholds_ = selection.thresholds
-            chosen = selection.mask
-            pseudo = left_votes[chosen].argmax(axis=1)
-            training.trust(unlabeled[left[chosen]], pseudo)
-            self.labeled_iter_[unlabeled[left[chosen]]] = len(self.history_) + 1
-            self._record(selection, pseudo, len(left), seconds)
-            left = left[~chosen]
+            self.labeled_iter_[chosen] = iteration
+            left = left[~selection.mask]
+            votes, seconds = self._train_and_vote(training, base, unlabeled[left])
+            seconds["search"] = seconds_search
+            self._record(round_record(iteration, n_left, selection, pseudo, seconds))
+        else:
+            self.termination_condition_ = "all_labeled" if len(unlabeled) else "no_unlabeled"
+        final_votes = self._final_votes(training, left, votes)
+        self._finish(training, final_votes, final_votes if label_proba is None else label_proba)
 
-            start = time.perf_counter()
-            self.estimator_ = training.fit(clone(base))
-            seconds = {"fit": time.perf_counter() - start}
-            start = time.perf_counter()
-            left_votes = (
-                vote_matrix(self.estimator_, training.X, rows=unlabeled[left])
-                if len(left)
-                else np.empty((0, len(self.classes_)))
-            )
-            seconds["votes"] = time.perf_counter() - start
-            if len(left) == 0:
-                stop = "all_labeled"
-                break
-        self.termination_condition_ = stop
-        votes = self._final_votes(training, left, left_votes)
-        self._finish(training, votes, votes if label_proba is None else label_proba)
-
-    def _initial_label_proba(self, votes: Floats, unlabeled: Ints, n: int) -> Floats | None:
-        """P(Y|x) of every unlabelled row, or None for "whatever the current votes are"."""
-        if isinstance(self.label_proba, str):
-            if self.label_proba == "current":
-                return None
-            return (
-                votes
-                if self.label_proba == "supervised"
-                else np.full_like(votes, 1.0 / votes.shape[1])
-            )
-        given = np.asarray(self.label_proba, dtype=np.float64)
-        if given.shape != (n, votes.shape[1]):
-            raise ValueError(
-                f"label_proba must have shape (n_samples, n_classes) = {(n, votes.shape[1])}. "
-                f"Got {given.shape} instead."
-            )
-        return check_proba(given[unlabeled], "label_proba")
+    def _train_and_vote(
+        self, training: TrainingSet, base: Any, rows: Ints
+    ) -> tuple[Floats, dict[str, float]]:
+        """Fit ``estimator_`` on what is labelled and trusted now; its votes on these rows."""
+        start = time.perf_counter()
+        self.estimator_ = training.fit(clone(base))
+        fitted = time.perf_counter()
+        votes = np.empty((0, len(self.classes_)))
+        if len(rows):
+            votes = vote_matrix(self.estimator_, training.X, rows=rows)
+        return votes, {"fit": fitted - start, "votes": time.perf_counter() - fitted}
 
     def _stop_before(self, selection: Selection, n_left: int, n_unlabeled: int) -> str | None:
         if selection.mask.shape != (n_left,):
@@ -311,31 +289,10 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             return "min_gain"
         return None
 
-    def _record(
-        self, selection: Selection, pseudo: Ints, n_left: int, seconds: dict[str, float]
-    ) -> None:
-        counts = np.bincount(pseudo, minlength=len(self.classes_))
-        errors = selection.errors
-        record = {
-            "iteration": len(self.history_) + 1,
-            "n_unlabeled": n_left,
-            "n_selected": int(counts.sum()),
-            "n_selected_per_class": counts.tolist(),
-            "thresholds": selection.thresholds.tolist(),
-            "error_bounds": None if errors is None else errors.tolist(),
-            # Each class's bound is on the error among its selected rows: their mean is on all.
-            "error_bound": (
-                None if errors is None else float(np.nansum(errors * counts) / counts.sum())
-            ),
-            **{f"seconds_{what}": value for what, value in seconds.items()},
-        }
+    def _record(self, record: dict[str, Any]) -> None:
         self.history_.append(record)
         if self.verbose:
-            bound = "" if errors is None else f", estimated error bound {record['error_bound']:.3f}"
-            sys.stdout.write(
-                f"[SelfLearningClassifier] round {record['iteration']}: trusted "
-                f"{record['n_selected']} of {n_left} rows{bound}\n"
-            )
+            sys.stdout.write(f"[SelfLearningClassifier] {round_line(record)}\n")
         if self.callback is not None:
             self.callback(record)
 
@@ -350,7 +307,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             )
         return votes
 
-    def _finish(self, training: TrainingSet, votes: Floats, label_proba: Floats | None) -> None:
+    def _finish(self, training: TrainingSet, votes: Floats, label_proba: Floats) -> None:
         K = len(self.classes_)
         codes, unlabeled = training.codes, training.unlabeled
         proba = np.zeros((len(codes), K))
@@ -361,9 +318,9 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.transduction_ = self.classes_[proba.argmax(axis=1)]
         self.pseudo_labels_ = self.classes_[training.pseudo_codes]
         self.n_iter_ = len(self.history_)
+        self.label_proba_ = label_proba
         self.risk_bound_, self.confusion_bound_ = float("nan"), np.full((K, K), np.nan)
-        self.label_proba_ = votes if label_proba is None else label_proba
-        if label_proba is not None:
+        if len(unlabeled):
             lowest = min(1.0 / K, float(votes.max(axis=1).min()))  # rounding may go below 1/K
             bound = transductive_bound(votes, label_proba, thresholds=lowest, tight=True)
             self.risk_bound_, self.confusion_bound_ = bound.risk, bound.confusion
@@ -397,20 +354,52 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         truth = np.asarray(take_rows(y, labeled)).astype(self.classes_.dtype)
         return super().score(take_rows(indexable_rows(X), labeled), truth, weight)
 
-    def report(self, y_true: ArrayLike | None = None, *, title: str = "") -> Report:
+    def bounds(self, X: Any, y: ArrayLike, **options: Any) -> list[Bound]:
+        """Estimates and bounds of the error on the unlabelled rows, as a table.
+
+        Parameters
+        ----------
+        X, y
+            Those of ``fit``.
+        **options : dict
+            ``y_true``, the true labels of all rows, or ``X_test`` and ``y_test``: fill the column
+            ``excess``, how far each number is from the true error. ``method`` and ``smoothing``:
+            how the mislabelling matrix is estimated, see
+            :func:`fewlabel.assessment.estimate_mislabeling`.
+
+        Returns
+        -------
+        table : list of Bound
+            ``pandas.DataFrame(table)`` shows it. Supervised estimate, plug-in error, TB, CB, CBIL
+            and the first- and second-order bounds. **All estimates**: they would be guarantees if
+            ``label_proba`` and the matrix were the true ones.
+        """
+        return transduction_bounds(self, X, y, **options)
+
+    def report(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        y_true: ArrayLike | None = None,
+        title: str = "",
+    ) -> Report:
         """What was learned, for people: shown in a notebook, or saved as HTML, JSON or Markdown.
 
         Parameters
         ----------
+        X, y : optional
+            Those of ``fit``. With them the votes that stand for P(Y|x) in the bounds are
+            calibrated on held-out votes for the labelled rows.
         y_true : array-like of shape (n_samples,), optional
-            The true labels of ``fit``'s rows, as far as they are known (None or NaN elsewhere), to
-            show the true error beside the bounds.
+            The true labels of these rows, as far as they are known (None or NaN elsewhere), to show
+            the true error beside the bounds.
         title : str, optional
         """
         from fewlabel.report import Report
 
         check_is_fitted(self)
-        return Report.of(self, truth=y_true, title=title)
+        return Report.of(self, X, y, truth=y_true, title=title)
 
     # --- scikit-learn ------------------------------------------------------------------------
 

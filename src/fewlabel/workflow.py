@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._errors import UserError, listing, shorten
-from fewlabel._training import default_forest
 from fewlabel.model_files import TableModel
 from fewlabel.preprocessing import make_transformer, plan_columns, to_frame
 from fewlabel.report.state import FinalState, combine
@@ -79,7 +78,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     options.progress("training the first classifier")
     clf, caught = _learn(X, labels, options)
     options.progress("computing bounds")
-    state = FinalState.of(clf)
+    state = FinalState.of(clf, X, labels)
     summary = summarize(
         clf,
         truth=None
@@ -92,7 +91,6 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
             "target": options.target,
             "columns": [column.to_dict() for column in plan],
         },
-        calibration=held_out_check(X, labels, options.seed, options.jobs),
         show_rows=lambda rows: _cells(table, rows, leave_out={options.target, options.truth}),
         notes=[*notes, *caught],
     )
@@ -220,34 +218,6 @@ def _learn(
         warnings.simplefilter("always")
         clf.fit(X, labels)
     return clf, [str(warning.message) for warning in caught]
-
-
-def held_out_check(
-    X: NDArray[Any], labels: NDArray[Any], seed: int, jobs: int, *, most: int = 2_000
-) -> dict[str, float] | None:
-    """Mean winning vote and accuracy on labelled rows that were held out, by cross-fitting."""
-    from sklearn.model_selection import KFold
-
-    rows = np.flatnonzero([label is not None for label in labels])
-    if len(rows) < 10:
-        return None
-    rows = np.random.default_rng(seed).permutation(rows)[:most]
-    confidence, right = [], []
-    for train, test in KFold(5).split(rows):
-        if len(set(labels[rows[train]])) < 2:
-            continue
-        forest = default_forest("forest", seed, jobs).fit(X[rows[train]], labels[rows[train]])
-        votes = vote_matrix(forest, X[rows[test]])
-        confidence.append(votes.max(axis=1))
-        right.append(forest.classes_[votes.argmax(axis=1)] == labels[rows[test]])
-    if not right:
-        return None
-    hits = np.concatenate(right)
-    return {
-        "confidence": float(np.concatenate(confidence).mean()),
-        "accuracy": float(hits.mean()),
-        "n": len(hits),
-    }
 
 
 def predict_table(model: TableModel, table: pa.Table) -> pa.Table:

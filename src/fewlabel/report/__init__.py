@@ -1,12 +1,13 @@
-"""The report of a fit: data → summary → HTML, JSON or Markdown.
+"""The report of a fit: data → summary → HTML, JSON or Markdown (``report.save("report.html")``).
 
 >>> import numpy as np
 >>> from sklearn.datasets import load_iris
 >>> from fewlabel import SelfLearningClassifier
 >>> X, y = load_iris(return_X_y=True)
 >>> given = np.arange(len(y)) % 10 == 0
->>> clf = SelfLearningClassifier(random_state=0).fit(X, np.where(given, y, -1))
->>> report = clf.report(y)  # a notebook shows it; report.save("report.html") keeps it
+>>> target = np.where(given, y, -1)
+>>> clf = SelfLearningClassifier(random_state=0).fit(X, target)
+>>> report = clf.report(X, target, y_true=y)  # a notebook shows it
 >>> report.summary["data"]["n_labeled"]
 15
 """
@@ -17,6 +18,8 @@ import json
 from html import escape
 from pathlib import Path
 from typing import Any, Self
+
+from numpy.typing import ArrayLike
 
 from fewlabel._errors import UserError
 from fewlabel.report.summarize import summarize
@@ -65,9 +68,9 @@ class Report:
         self.summary = summary
 
     @classmethod
-    def of(cls, clf: Any, **options: Any) -> Self:
-        """The report of a fitted classifier; options are those of ``summarize``."""
-        return cls(summarize(clf, **options))
+    def of(cls, clf: Any, X: Any = None, y: ArrayLike | None = None, **options: Any) -> Self:
+        """The report of a fitted classifier; arguments are those of ``summarize``."""
+        return cls(summarize(clf, X, y, **options))
 
     def save(self, path: str | Path) -> Path:
         """Write the report; the ending (.html, .json, .md) tells the format."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from fewlabel.report.calibration import Calibration, calibration_of
 from fewlabel.statistics import Floats, Ints
 from fewlabel.thresholds import ThresholdCurve, threshold_curves
 
@@ -37,6 +38,8 @@ class FinalState:
     chosen : list of int or None
         Position of the best threshold on each curve; None for a class nobody is predicted to be.
     thresholds : ndarray of shape (n_classes,)
+    calibration : Calibration or None
+        How ``label_proba`` was made from the first votes; None if they are taken as they are.
     """
 
     rows: Ints
@@ -46,14 +49,20 @@ class FinalState:
     curves: list[ThresholdCurve]
     chosen: list[int | None]
     thresholds: Floats
+    calibration: Calibration | None = None
 
     @classmethod
-    def of(cls, clf: Any) -> Self:
-        """The state of a fitted SelfLearningClassifier."""
+    def of(cls, clf: Any, X: Any = None, y: ArrayLike | None = None) -> Self:
+        """The state of a fitted SelfLearningClassifier; X and y are those of its ``fit``."""
         rows = np.flatnonzero(clf.labeled_iter_ != 0)
-        first = clf.initial_votes_
-        is_current = isinstance(clf.label_proba, str) and clf.label_proba == "current"
-        proba = first if is_current else clf.label_proba_
+        first, proba = clf.initial_votes_, clf.label_proba_
+        choice = clf.label_proba if isinstance(clf.label_proba, str) else "given"
+        if choice == "current":
+            proba = first
+        calibration = None
+        if choice == "supervised" and X is not None and y is not None and len(rows):
+            calibration = calibration_of(clf, X, y)
+            proba = calibration.apply(first) if calibration else first
         curves = threshold_curves(first, proba) if len(rows) else []
         chosen = [curve.best() for curve in curves] or [None] * len(clf.classes_)
         thresholds = [
@@ -68,6 +77,7 @@ class FinalState:
             curves=curves,
             chosen=chosen,
             thresholds=np.array(thresholds),
+            calibration=calibration,
         )
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ from numpy.typing import ArrayLike
 from fewlabel.report.state import FinalState, next_to_label
 from fewlabel.report.truth import Truth
 from fewlabel.report.words import TERMINATION, assumption_of, headline, warnings_of
-from fewlabel.statistics import Ints
+from fewlabel.statistics import Floats, Ints
 from fewlabel.thresholds import ThresholdCurve
-from fewlabel.transductive import transductive_bound
+from fewlabel.transductive import TransductiveBound, transductive_bound
 
 SCHEMA = 1
 MAX_CLASSES = 60  # shown one by one
@@ -32,12 +33,13 @@ ShowRows = Callable[[Ints], list[dict[str, str]]]
 
 def summarize(
     clf: Any,
+    X: Any = None,
+    y: ArrayLike | None = None,
     *,
     truth: ArrayLike | None = None,
     title: str = "",
     state: FinalState | None = None,
     data: dict[str, Any] | None = None,
-    calibration: dict[str, float] | None = None,
     show_rows: ShowRows | None = None,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
@@ -46,6 +48,8 @@ def summarize(
     Parameters
     ----------
     clf : fitted SelfLearningClassifier
+    X, y : optional
+        Those of its ``fit``: with them, votes that stand for P(Y|x) are calibrated.
     truth : array-like of shape (n_samples,), optional
         True labels as far as known; None or NaN elsewhere.
     title : str, optional
@@ -53,17 +57,14 @@ def summarize(
         If it has been computed already.
     data : dict, optional
         Where the rows came from: ``source``, ``target``, ``columns``.
-    calibration : dict, optional
-        Mean winning vote and accuracy of held-out votes on the labelled rows: ``confidence``,
-        ``accuracy``, ``n``.
     show_rows : callable, optional
         Cells to show beside the rows worth labelling, as texts by column.
     notes : sequence of str
         Further remarks for the reader.
     """
-    state = state or FinalState.of(clf)
+    state = state or FinalState.of(clf, X, y)
     known = Truth.of(clf, state, truth) if truth is not None else None
-    assumption = assumption_of(clf.label_proba)
+    assumption = assumption_of(clf.label_proba, state.calibration)
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "title": title or "What was learned from few labels",
@@ -75,7 +76,7 @@ def summarize(
         "hidden": _hidden(clf, state),
         "rounds": _rounds(clf, known),
         "confusion": _confusion(clf, state, known, assumption),
-        "calibration": calibration,
+        "calibration": None if state.calibration is None else asdict(state.calibration),
         "label_next": _label_next(clf, state, show_rows),
         "assumption": assumption,
         "notes": list(notes),
@@ -122,7 +123,7 @@ def _settings(clf: Any) -> dict[str, Any]:
         "policy": clf.policy if isinstance(clf.policy, str) else str(clf.policy),
         "classifier": type(clf.estimator_).__name__,
         "seed": clf.random_state if isinstance(clf.random_state, (int, np.integer)) else None,
-        "max_train": budget,
+        "max_train": None if budget is None else int(budget),
         "budget_used": budget is not None and pseudo_labeled > budget,
         "n_pseudo_labeled": pseudo_labeled,
         "stopped": TERMINATION[clf.termination_condition_],
@@ -136,11 +137,14 @@ def _errors(
     if not len(state.rows):
         return []
     first, everything = state.first_votes, np.zeros(len(clf.classes_))
-    lowest = min(1.0 / first.shape[1], float(first.max(axis=1).min()))
-    supervised = transductive_bound(first, state.label_proba, thresholds=lowest, tight=True).risk
     entries = [
-        ("supervised", "all rows, labels of the first classifier", supervised, first),
-        ("all", "all rows, after self-learning", clf.risk_bound_, state.votes),
+        (
+            "supervised",
+            "all rows, labels of the first classifier",
+            _of_all(state, first).risk,
+            first,
+        ),
+        ("all", "all rows, after self-learning", _of_all(state, state.votes).risk, state.votes),
         ("trusted", "trusted rows", state.trusted_error_bound, first),
     ]
     shown = []
@@ -151,6 +155,12 @@ def _errors(
             entry.update(known.compare(votes, thresholds))
         shown.append(entry)
     return shown
+
+
+def _of_all(state: FinalState, votes: Floats) -> TransductiveBound:
+    """Bound for all rows: every winning vote reaches 1/K (up to rounding)."""
+    lowest = min(1.0 / votes.shape[1], float(votes.max(axis=1).min()))
+    return transductive_bound(votes, state.label_proba, thresholds=lowest, tight=True)
 
 
 def _shown_classes(clf: Any, state: FinalState) -> Ints:
@@ -248,7 +258,7 @@ def _confusion(
     cut = np.ix_(shown, shown)
     entry: dict[str, Any] = {
         "names": [str(name) for name in clf.classes_[shown]],
-        "matrix": clf.confusion_bound_[cut].tolist(),
+        "matrix": _of_all(state, state.votes).confusion[cut].tolist(),
         "kind": "estimate",
         "assumption": assumption,
     }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fewlabel.report.calibration import Calibration
 
 TERMINATION = {
     "all_labeled": "every row had been pseudo-labelled",
@@ -22,10 +25,12 @@ FEW_LABELS = 5
 """A class with fewer given labels than this is mentioned."""
 
 
-def assumption_of(label_proba: Any) -> str:
+def assumption_of(label_proba: Any, calibration: Calibration | None = None) -> str:
     """What the bounds of a classifier assume."""
     stand_in = _STANDS_FOR.get(label_proba) if isinstance(label_proba, str) else None
     stand_in = stand_in or "the given label probabilities"
+    if calibration is not None and calibration.power != 1.0:
+        stand_in += f", calibrated on held-out labelled rows (power {calibration.power:.2f}),"
     return (
         f"An estimate: {stand_in} stand for the unknown label probabilities P(Y|x). It would be a "
         f"guarantee if they were the true ones."
@@ -119,7 +124,7 @@ def _calibration(calibration: dict[str, float] | None) -> list[str]:
     return [
         f"The votes look too confident: on labelled rows that were held out the winning vote is "
         f"{percent(confidence)} on average, but only {percent(accuracy)} of them are right. The "
-        f"bounds take the votes for probabilities and may be too small."
+        f"bounds may be too small."
     ]
 
 

@@ -1,0 +1,1 @@
+REASONS: dict[tuple[str, str], str] = {}

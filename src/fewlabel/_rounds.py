@@ -1,0 +1,59 @@
+"""What is kept and shown of a round of self-learning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fewlabel._validation import check_proba
+from fewlabel.policies import Selection
+from fewlabel.statistics import Floats, Ints
+
+
+def round_record(
+    iteration: int, n_left: int, selection: Selection, pseudo: Ints, seconds: dict[str, float]
+) -> dict[str, Any]:
+    """The entry of ``history_`` for one round, in plain types that JSON knows."""
+    n_classes = len(selection.thresholds)
+    counts = np.bincount(pseudo, minlength=n_classes)
+    errors = selection.errors
+    return {
+        "iteration": iteration,
+        "n_unlabeled": n_left,
+        "n_selected": len(pseudo),
+        "n_selected_per_class": counts.tolist(),
+        "thresholds": selection.thresholds.tolist(),
+        "error_bounds": None if errors is None else errors.tolist(),
+        # Each class's bound is on the error among its selected rows: their mean is on all.
+        "error_bound": None if errors is None else float(np.nansum(errors * counts) / len(pseudo)),
+        **{f"seconds_{what}": value for what, value in seconds.items()},
+    }
+
+
+def round_line(record: dict[str, Any]) -> str:
+    """One line that tells a person about a round."""
+    bound = record["error_bound"]
+    return (
+        f"round {record['iteration']}: trusted {record['n_selected']} of {record['n_unlabeled']} "
+        f"rows" + ("" if bound is None else f", estimated error bound {bound:.3f}")
+    )
+
+
+def initial_label_proba(
+    choice: str | ArrayLike, votes: Floats, unlabeled: Ints, n_samples: int
+) -> Floats | None:
+    """P(Y|x) of every unlabelled row, or None for "whatever the current votes are"."""
+    n_classes = votes.shape[1]
+    if isinstance(choice, str):
+        if choice == "uniform":
+            return np.full_like(votes, 1.0 / n_classes)
+        return votes if choice == "supervised" else None
+    given = np.asarray(choice, dtype=np.float64)
+    if given.shape != (n_samples, n_classes):
+        raise ValueError(
+            f"label_proba must have shape (n_samples, n_classes) = {(n_samples, n_classes)}. "
+            f"Got {given.shape} instead."
+        )
+    return check_proba(given[unlabeled], "label_proba") if len(unlabeled) else votes

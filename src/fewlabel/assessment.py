@@ -1,0 +1,211 @@
+r"""What a fitted self-learning classifier can say about its own error on the unlabelled rows.
+
+Gathers the evidence that a fit leaves behind, estimates the mislabelling matrix of the
+pseudo-labels from it, and puts every bound in one table. All of it is estimated, none guaranteed:
+the label probabilities are votes, and the matrix is counted on few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted
+
+from fewlabel._validation import UNLABELED, encode_target, take_rows
+from fewlabel.bounds import Bound, bounds_table
+from fewlabel.held_out import held_out_votes
+from fewlabel.margins import Floats
+from fewlabel.mislabeling import (
+    anchor_counts,
+    confident_counts,
+    expected_counts,
+    held_out_counts,
+    imperfect_proba,
+    mislabeling_matrix,
+)
+from fewlabel.votes import vote_matrix
+
+if TYPE_CHECKING:
+    from fewlabel.self_learning import SelfLearningClassifier
+
+
+class Evidence(NamedTuple):
+    """What is known after a fit: l labelled and u unlabelled rows, K classes.
+
+    Attributes
+    ----------
+    y : codes of the given labels, shape (l,)
+    held_out : votes for the labelled rows that did not see their labels, shape (l, K)
+    label_proba : what stands for P(Y|x) of the unlabelled rows, shape (u, K)
+    votes : votes of the final classifier for them, shape (u, K); its winners are the labels Ŷ
+    """
+
+    y: NDArray[np.intp]
+    held_out: Floats
+    label_proba: Floats
+    votes: Floats
+
+    @property
+    def counts(self) -> Floats:
+        """Counts over the labelled rows."""
+        return held_out_counts(self.y, self.held_out.argmax(axis=1), self.votes.shape[1])
+
+
+def gather(
+    classifier: SelfLearningClassifier, X: Any, y: ArrayLike, *, calibrate: bool = True
+) -> Evidence:
+    """Evidence of a classifier that was fitted on these X and y.
+
+    ``calibrate``: whether votes that stand for P(Y|x) are raised to the power that makes the
+    held-out votes most probable, see :func:`calibration_power`.
+    """
+    check_is_fitted(classifier)
+    codes, classes = encode_target(y, classifier.missing_label)
+    if len(codes) != len(classifier.transduction_) or not np.array_equal(
+        classes, classifier.classes_
+    ):
+        raise ValueError(
+            "X and y must be those that the classifier was fitted on: they have "
+            f"{len(codes)} rows and classes {classes}, it saw {len(classifier.transduction_)} rows "
+            f"and classes {classifier.classes_}."
+        )
+    labeled, unlabeled = np.flatnonzero(codes != UNLABELED), np.flatnonzero(codes == UNLABELED)
+    if len(unlabeled) == 0:
+        raise ValueError("There is no unlabelled row whose error could be bounded.")
+    held_out = held_out_votes(classifier.initial_estimator_, take_rows(X, labeled), codes[labeled])
+    label_proba, are_votes = _label_proba(classifier, X, unlabeled)
+    if calibrate and are_votes:
+        label_proba = calibrated(label_proba, calibration_power(held_out, codes[labeled]))
+    votes = classifier.transduction_proba_[unlabeled]
+    return Evidence(codes[labeled], held_out, label_proba, votes)
+
+
+def _label_proba(
+    classifier: SelfLearningClassifier, X: Any, unlabeled: NDArray[np.intp]
+) -> tuple[Floats, bool]:
+    """What stands for P(Y|x), and whether it is the votes of the initial classifier."""
+    given = classifier.label_proba
+    if not isinstance(given, str):
+        return np.asarray(given, dtype=np.float64)[unlabeled], False
+    if given == "supervised":
+        return vote_matrix(classifier.initial_estimator_, X, rows=unlabeled), True
+    votes = classifier.transduction_proba_[unlabeled]
+    return votes if given == "current" else np.full_like(votes, 1.0 / votes.shape[1]), False
+
+
+# --- calibration -----------------------------------------------------------------------------
+
+# A vote of 0 only says that no voter of a finite number chose the class.
+_LOWEST_VOTE = 1e-3
+
+
+def calibrated(votes: Floats, power: float) -> Floats:
+    """Votes raised to a power and normalised (temperature scaling with temperature 1/power)."""
+    raised = np.maximum(votes, _LOWEST_VOTE) ** power
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+def calibration_power(held_out: Floats, y: NDArray[np.intp]) -> float:
+    r"""The power with which held-out votes give the true labels the highest likelihood.
+
+    .. math:: t^* = \arg\max_t \sum_x \ln \frac{v_Q(x,y)^t}{\sum_c v_Q(x,c)^t}
+
+    A forest grown on few rows is underconfident: it votes for the right class more often than its
+    votes say, and t is well above 1.
+    """
+    logits = np.log(np.maximum(held_out, _LOWEST_VOTE))
+    own = logits[np.arange(len(y)), y]
+
+    def loss(log_power: float) -> float:
+        power = np.exp(log_power)
+        return float(np.mean(logsumexp(power * logits, axis=1) - power * own))
+
+    # One bounded parameter: few labelled rows suffice, and rows that are all right cannot drive it
+    # to infinity.
+    best = minimize_scalar(loss, bounds=(np.log(0.1), np.log(20.0)), method="bounded")
+    return float(np.exp(best.x))
+
+
+# --- the mislabelling matrix of the pseudo-labels --------------------------------------------
+
+
+def _soft(e: Evidence) -> Floats:
+    return e.counts + expected_counts(e.votes.argmax(axis=1), e.label_proba, max_iter=0)
+
+
+METHODS: dict[str, Callable[[Evidence], Floats]] = {
+    "held-out": lambda e: e.counts,
+    "confident": lambda e: confident_counts(e.votes.argmax(axis=1), e.label_proba),
+    "em": lambda e: expected_counts(e.votes.argmax(axis=1), e.label_proba, e.counts),
+    "anchor": lambda e: anchor_counts(e.votes, e.label_proba, e.counts),
+    "soft": _soft,
+}
+"""Ways to count (imperfect label, true label): see the functions of :mod:`fewlabel.mislabeling`.
+
+"soft" adds to the held-out counts those expected under ``label_proba`` alone. Unlike EM it does not
+take the pseudo-labels to be independent of x given Y, which they are not: the same votes made them.
+"""
+
+DEFAULT_METHOD = "soft"
+
+
+def estimate_mislabeling(
+    evidence: Evidence, method: str = DEFAULT_METHOD, *, smoothing: float = 1.0
+) -> Floats:
+    """Estimate P(Ŷ=i | Y=j) of the pseudo-labels; one of :data:`METHODS`."""
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}. Got {method!r} instead.")
+    return mislabeling_matrix(METHODS[method](evidence), smoothing=smoothing)
+
+
+# --- the table -------------------------------------------------------------------------------
+
+
+def transduction_bounds(
+    classifier: SelfLearningClassifier,
+    X: Any,
+    y: ArrayLike,
+    *,
+    y_true: ArrayLike | None = None,
+    X_test: Any = None,
+    y_test: ArrayLike | None = None,
+    method: str = DEFAULT_METHOD,
+    smoothing: float = 1.0,
+    calibrate: bool = True,
+) -> list[Bound]:
+    r"""Estimated bounds on the error of the transduction; see ``SelfLearningClassifier.bounds``.
+
+    The imperfect labels of CBIL follow the mislabelling model,
+    :math:`P(\hat Y=i\mid x)=\sum_j\hat p_{i,j}P(Y=j\mid x)`. The pseudo-labels themselves would
+    contradict it: they always agree with the vote that made them.
+    """
+    evidence = gather(classifier, X, y, calibrate=calibrate)
+    matrix = estimate_mislabeling(evidence, method, smoothing=smoothing)
+    error = None
+    if y_true is not None:
+        unlabeled = np.flatnonzero(encode_target(y, classifier.missing_label)[0] == UNLABELED)
+        truth = np.asarray(take_rows(y_true, unlabeled))
+        error = float(np.mean(classifier.transduction_[unlabeled] != truth))
+    elif y_test is not None:
+        error = 1.0 - float(classifier.score(X_test, y_test))
+    supervised = float(np.mean(evidence.held_out.argmax(axis=1) != evidence.y))
+    first = Bound(
+        "supervised estimate",
+        supervised,
+        "estimate",
+        True,
+        "no bound: held-out error of the initial classifier on the labelled rows",
+        None if error is None else supervised - error,
+    )
+    return [first] + bounds_table(
+        evidence.votes,
+        evidence.label_proba,
+        imperfect_proba=imperfect_proba(evidence.label_proba, matrix),
+        mislabeling=matrix,
+        error=error,
+    )

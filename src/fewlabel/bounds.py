@@ -1,0 +1,175 @@
+r"""All bounds on one set of votes as a small table that says what each number is.
+
+A number called a bound is a *guarantee* only under its assumption; with estimated probabilities it
+is an *estimate*. The table keeps the two apart, row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fewlabel._validation import check_votes
+from fewlabel.cbound import (
+    alpha_delta,
+    c_bound_of,
+    class_correction,
+    markov_bound_of,
+    smallest_relaxation,
+)
+from fewlabel.margins import MarginSums, margin_sums
+from fewlabel.transductive import risk_bound
+from fewlabel.votes import bayes_risk
+
+Kind = Literal["guarantee", "estimate"]
+
+_TRUE_LABELS = "label_proba is the true P(Y|x) of these rows"
+_IMPERFECT_LABELS = (
+    "imperfect_proba and mislabeling are the true P(Ŷ|x) and P(Ŷ|Y), "
+    "and Ŷ depends on x through Y only"
+)
+_CONTRADICTED = "contradicted: the labels agree with the vote more often than the matrix allows"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One row of the table; ``pandas.DataFrame(rows)`` shows them all.
+
+    Attributes
+    ----------
+    name : what is bounded by what
+    value : the number, not clipped: it may exceed 1, and is the trivial 1.0 if ``applies`` is False
+    kind : "guarantee" if the assumption was said to hold and is not contradicted, else "estimate"
+    applies : False if the formula says nothing about this input
+    assumption : under which the error on these rows is at most ``value``
+    excess : ``value`` minus the true error where that is known, else None
+    """
+
+    name: str
+    value: float
+    kind: Kind
+    applies: bool
+    assumption: str
+    excess: float | None = None
+
+
+def bounds_table(
+    votes: ArrayLike,
+    label_proba: ArrayLike,
+    *,
+    imperfect_proba: ArrayLike | None = None,
+    mislabeling: ArrayLike | None = None,
+    relaxation: float | None = None,
+    exact: bool = False,
+    error: float | None = None,
+) -> list[Bound]:
+    r"""Every bound on the error of the majority vote on these rows.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_samples, n_classes)
+    label_proba : array-like of shape (n_samples, n_classes)
+        :math:`P(Y=c\mid x)`, true or estimated.
+    imperfect_proba : array-like of shape (n_samples, n_classes), or codes of shape (n_samples,)
+        Imperfect labels, given together with ``mislabeling``: adds the bounds for them.
+    mislabeling : array-like of shape (n_classes, n_classes)
+    relaxation : float, optional
+        λ. By default the one of 0, 0.1, …, 1 and the smallest that applies which gives each bound
+        its smallest value: each λ gives a valid bound, so the smallest of them is valid too.
+    exact : bool, default=False
+        Whether the assumptions hold, which only the caller can know. Otherwise every row is an
+        estimate.
+    error : float, optional
+        True error on these rows, to fill ``excess``.
+
+    Returns
+    -------
+    table : list of Bound
+
+    Examples
+    --------
+    >>> votes = [[0.8, 0.2], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9]]
+    >>> for bound in bounds_table(votes, votes):
+    ...     print(f"{bound.name:<24} {bound.value:.3f} {bound.kind}")
+    plug-in error            0.250 estimate
+    TB                       0.250 estimate
+    CB                       0.700 estimate
+    second-order             0.700 estimate
+    first-order              0.700 estimate
+    """
+    v = check_votes(votes)
+    if (imperfect_proba is None) != (mislabeling is None):
+        raise ValueError("imperfect_proba and mislabeling must be given together.")
+    rows = list(_with_true_labels(v, label_proba))
+    if imperfect_proba is not None and mislabeling is not None:
+        rows += _with_imperfect_labels(v, imperfect_proba, mislabeling, relaxation)
+    return [
+        Bound(
+            name,
+            value,
+            "guarantee" if exact and _CONTRADICTED not in assumption else "estimate",
+            applies,
+            assumption,
+            None if error is None else value - error,
+        )
+        for name, value, applies, assumption in rows
+    ]
+
+
+_Row = tuple[str, float, bool, str]
+
+
+def _with_true_labels(votes: ArrayLike, label_proba: ArrayLike) -> Iterator[_Row]:
+    sums = margin_sums(votes, label_proba)
+    none = class_correction(sums, None, 0.0)
+    # The winning vote is at least 1/K (up to rounding), so this threshold excludes nobody, and TB
+    # is never larger with it than with 0.
+    floor = min(1.0 / len(sums.rows), float(np.max(votes, axis=1).min()))
+    yield "plug-in error", bayes_risk(votes, label_proba), True, _TRUE_LABELS
+    yield "TB", risk_bound(votes, label_proba, thresholds=floor, tight=True), True, _TRUE_LABELS
+    yield "CB", *c_bound_of(sums, none), _TRUE_LABELS
+    yield "second-order", markov_bound_of(sums, none, 2), True, _TRUE_LABELS
+    yield "first-order", markov_bound_of(sums, none, 1), True, _TRUE_LABELS
+
+
+def _with_imperfect_labels(
+    votes: ArrayLike, imperfect: ArrayLike, mislabeling: ArrayLike, relaxation: float | None
+) -> Iterator[_Row]:
+    sums = margin_sums(votes, imperfect)
+    assumption = _IMPERFECT_LABELS
+    if _contradicted(sums, mislabeling):
+        assumption = f"{_IMPERFECT_LABELS}; {_CONTRADICTED}"
+    grid = [relaxation] if relaxation is not None else _relaxations(votes, mislabeling)
+    corrections = [
+        class_correction(sums, mislabeling, lam) for lam in grid if _applies(sums, mislabeling, lam)
+    ]
+    if not corrections:
+        for name in ("CBIL", "second-order, corrected", "first-order, corrected"):
+            yield name, 1.0, False, f"{assumption}; relaxation is too small"
+        return
+    # Trivial results rank last, whatever their value.
+    value, applies = min((c_bound_of(sums, c) for c in corrections), key=lambda b: (not b[1], b[0]))
+    yield "CBIL", value, applies, assumption
+    second = min(markov_bound_of(sums, c, 2) for c in corrections)
+    yield "second-order, corrected", second, True, assumption
+    first = min(markov_bound_of(sums, c, 1) for c in corrections)
+    yield "first-order, corrected", first, True, assumption
+
+
+def _relaxations(votes: ArrayLike, mislabeling: ArrayLike) -> list[float]:
+    return [smallest_relaxation(votes, mislabeling), *np.linspace(0.0, 1.0, 11).tolist()]
+
+
+def _applies(sums: MarginSums, mislabeling: ArrayLike, relaxation: float) -> bool:
+    _, delta = alpha_delta(mislabeling)
+    return bool((relaxation + delta[sums.rows > 0] > 0).all())
+
+
+def _contradicted(sums: MarginSums, mislabeling: ArrayLike) -> bool:
+    # The model says P(Ŷ=c|x) ≤ α_c, so rows predicted c disagree with the vote at least 1 − α_c.
+    alpha, _ = alpha_delta(mislabeling)
+    return bool((sums.error < (1.0 - alpha) * sums.rows - 1e-9 * sums.rows).any())

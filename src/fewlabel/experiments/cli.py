@@ -1,0 +1,179 @@
+"""The command ``fewlabel reproduce``: run what is missing, then write tables and figures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+try:
+    import typer
+except ImportError as error:
+    raise ImportError(
+        "The command line needs typer and rich: pip install 'fewlabel[cli]'."
+    ) from error
+
+if TYPE_CHECKING:
+    from fewlabel.experiments.plan import Scope
+    from fewlabel.experiments.records import Record
+    from fewlabel.experiments.run import Progress
+    from fewlabel.experiments.spec import Trial
+
+Items = Annotated[
+    list[str] | None,
+    typer.Argument(help="What to reproduce: table1 ... table4, figure1 ... figure6."),
+]
+All = Annotated[bool, typer.Option("--all", help="Every table and figure.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Tiny sizes on bundled data, to see that everything runs.")
+]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", envvar="FEWLABEL_DATA", help="Folder with the data sets (NAME.npz)."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="Folder for records, tables and figures. [default: results]"),
+]
+Trials = Annotated[int | None, typer.Option("--trials", min=1, help="Splits; the paper has 20.")]
+Methods = Annotated[str | None, typer.Option("--methods", help="For example RF,MSLA.")]
+Sets = Annotated[str | None, typer.Option("--sets", help="For example vowel,dna.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Trials at a time.")]
+TimeLimit = Annotated[
+    float, typer.Option("--time-limit", min=0.0, help="Seconds for each trial; more is NA.")
+]
+MemoryLimit = Annotated[
+    float | None, typer.Option("--memory-limit", min=1.0, help="MiB for each trial (Linux).")
+]
+Dask = Annotated[
+    str | None, typer.Option("--dask", help="Address of a Dask scheduler that runs the trials.")
+]
+NoRun = Annotated[bool, typer.Option("--no-run", help="Only tables and figures, from records.")]
+Page = Annotated[
+    Path | None, typer.Option("--page", help="Also write the page that discusses the results.")
+]
+
+
+def reproduce(
+    items: Items = None,
+    everything: All = False,
+    quick: Quick = False,
+    data: Data = None,
+    out: Out = None,
+    trials: Trials = None,
+    methods: Methods = None,
+    sets: Sets = None,
+    jobs: Jobs = 1,
+    time_limit: TimeLimit = 4 * 3600.0,
+    memory_limit: MemoryLimit = None,
+    dask: Dask = None,
+    no_run: NoRun = False,
+    page: Page = None,
+) -> None:
+    """Reproduce tables and figures of the paper.
+
+    Runs the trials that have no record in OUT/records.jsonl yet, each in a process of its own, and
+    writes tables (Markdown, CSV, LaTeX) and figures (PNG, SVG). Stop it at any moment and start it
+    again: it goes on where it was.
+    """
+    from fewlabel.experiments.plan import trials_of
+    from fewlabel.experiments.records import FILE_NAME, read_records
+    from fewlabel.experiments.render import render
+    from fewlabel.experiments.run import Limits
+
+    wanted = _wanted(items, everything)
+    scope = _scope(quick, sets, methods, trials)
+    # Tiny runs must not end up among results that can be compared with the paper's.
+    out = out or Path("results-quick" if quick else "results")
+    made: list[Record] = []
+    if not no_run:
+        planned = [trial for item in wanted for trial in trials_of(item, scope)]
+        limits = Limits(time_limit, memory_limit)
+        made = _run(planned, out / FILE_NAME, dask, data_dir=data, limits=limits, jobs=jobs)
+    records = read_records(out)
+    paths = render(wanted, scope, records, out)
+    if page:
+        paths += _write_page(page, scope, records)
+    for path in paths:
+        typer.echo(path)
+    _complain(made)
+
+
+def _wanted(items: list[str] | None, everything: bool) -> list[str]:
+    from fewlabel.experiments.plan import ITEMS
+
+    wanted = list(ITEMS) if everything else list(items or [])
+    if not wanted or set(wanted) - set(ITEMS):
+        raise typer.BadParameter(f"Name one or more of {', '.join(ITEMS)}, or use --all.")
+    return wanted
+
+
+def _scope(quick: bool, sets: str | None, methods: str | None, trials: int | None) -> Scope:
+    from fewlabel.experiments.plan import QUICK, Scope, narrowed
+
+    try:
+        return narrowed(QUICK if quick else Scope(), _listed(sets), _listed(methods), trials)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _run(planned: list[Trial], path: Path, dask: str | None, **options: Any) -> list[Record]:
+    from fewlabel.experiments.run import run
+
+    try:
+        with _executor(dask) as executor, _reporter() as report:
+            return run(planned, path, executor=executor, report=report, **options)
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped; the same command goes on from {path}.", err=True)
+        raise typer.Exit(130) from None
+
+
+def _write_page(page: Path, scope: Scope, records: list[Record]) -> list[Path]:
+    from fewlabel.experiments.page import write_page
+
+    return write_page(page, scope, records)
+
+
+def _listed(names: str | None) -> tuple[str, ...] | None:
+    return tuple(name.strip() for name in names.split(",") if name.strip()) if names else None
+
+
+def _complain(records: list[Record]) -> None:
+    from fewlabel.experiments.records import ERROR
+
+    failed = [record for record in records if record["status"] == ERROR]
+    if not failed:
+        return
+    typer.echo(f"{len(failed)} trial(s) failed and have no result:", err=True)
+    for record in failed[:5]:
+        typer.echo(f"  {record['trial']}: {record.get('error')}", err=True)
+    raise typer.Exit(1)
+
+
+def _executor(address: str | None) -> AbstractContextManager[Any]:
+    if address is None:
+        return nullcontext()
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError(
+            "--dask needs dask and distributed: pip install 'fewlabel[scale]'."
+        ) from error
+    executor: AbstractContextManager[Any] = Client(address).get_executor()
+    return executor
+
+
+def _reporter() -> AbstractContextManager[Callable[[Progress], None]]:
+    """A progress bar on a terminal, a line for each trial elsewhere."""
+    from fewlabel.experiments.show import Bar, Lines
+
+    return Bar() if sys.stderr.isatty() else Lines(sys.stderr)
+
+
+def main() -> None:
+    """Entry point of ``python -m fewlabel.experiments``."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(name="reproduce")(reproduce)
+    app()

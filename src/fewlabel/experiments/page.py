@@ -1,0 +1,162 @@
+"""The page about the reproduction, written from records and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from fewlabel.experiments.plan import ITEMS, Scope
+from fewlabel.experiments.reasons import reason
+from fewlabel.experiments.records import ERROR, OK, Record, replaced
+from fewlabel.experiments.render import render
+from fewlabel.experiments.summary import FAR, by_key
+from fewlabel.experiments.tables import (
+    accuracy_cells,
+    build,
+    markdown,
+    number,
+    row_title,
+)
+
+_INTRO = """# The paper's experiments, reproduced
+
+This page is written from the records in `results/` by
+
+    fewlabel reproduce --all --no-run --out results --page docs/reproduction.md
+
+and the records by the same command without `--no-run` (`--data` names the folder of the data
+sets). It is never edited by hand. A cell says how many trials stand behind it; "not run" means
+just that.
+
+- Splits are the paper's own: `train_test_split(X, y, train_size=l, random_state=10 n)`,
+  n = 0..19, plain, not stratified. Trial n of every method has the same split, and the forest's
+  seed is the split's.
+- HAR: **features recomputed** from the genuine windows and labels; the published feature file was
+  not at hand, so its row cannot be expected to agree with the paper's.
+- SensIT: **not available**; no figure was measured.
+- The standard deviation has the divisor n; the paper does not say which it used.
+- "SE" is our mean minus the paper's in standard errors of the difference of two independent means.
+  The splits are shared, so for methods that follow the paper exactly it overstates the noise.
+"""
+
+
+def write_page(page: Path, scope: Scope, records: list[Record]) -> list[Path]:
+    """Write the page and, beside it in ``reproduction/``, the figures that it shows."""
+    figures = [name for name in ITEMS if name.startswith("figure")]
+    folder = page.parent / page.stem
+    paths = [
+        path for path in render(figures, scope, records, folder) if path.suffix == ".png"
+    ]  # the SVGs go with the tables, not into the docs
+    for path in paths:
+        path.with_suffix(".svg").unlink(missing_ok=True)
+    with replaced(page) as part:
+        part.write_text("\n".join(_sections(scope, records, folder.name)) + "\n", encoding="utf-8")
+    return [page, *paths]
+
+
+def _sections(scope: Scope, records: list[Record], folder: str) -> Iterator[str]:
+    found = by_key(records)
+    yield _INTRO
+    yield _provenance(records)
+    yield "\n## Does self-learning help? MSLA against RF on the same splits\n"
+    yield from paired(scope, found, "MSLA", "RF")
+    for name in (name for name in ITEMS if name.startswith("table")):
+        yield "\n#" + markdown(build(name, scope, records))
+    yield "\n## Cells beyond two standard errors\n"
+    yield from far_cells(scope, found)
+    yield "\n## Figures"
+    for name, item in ITEMS.items():
+        if name.startswith("figure"):
+            own = " (ours; not in the paper)" if item.ours else ""
+            yield f"\n### {name.capitalize().replace('e', 'e ', 1)}{own}\n\n{_CAPTIONS[name]}\n"
+            yield f"![{item.title}]({folder}/{name}.png)"
+
+
+def _provenance(records: list[Record]) -> str:
+    done = [record for record in records if record["status"] == OK]
+    if not done:
+        return "There are no records yet."
+    machines = sorted({f"{r['machine']['cpu']}, {r['machine']['cores']} cores" for r in done})
+    versions = sorted({r["versions"]["scikit-learn"] for r in done})
+    failed = sum(record["status"] == ERROR for record in records)
+    hours = sum(record["total_seconds"] for record in done) / 3600
+    return (
+        f"{len(done):,} finished trials, {hours:.1f} hours of computing on {'; '.join(machines)}; "
+        f"scikit-learn {', '.join(versions)}; {failed} failed trials (they count nowhere)."
+    )
+
+
+def paired(scope: Scope, found: dict[str, Record], ours: str, base: str) -> Iterator[str]:
+    """One line for each set: the mean difference of two methods on the splits both ran on."""
+    from scipy.stats import wilcoxon
+
+    yield f"| Data set | splits | {base} | {ours} | difference | splits not worse | Wilcoxon p |"
+    yield "|---|---|---|---|---|---|---|"
+    below = []
+    for row in scope.sets:
+        pairs = _pairs(scope, row, found, ours, base)
+        if not len(pairs):
+            yield f"| {row_title(row)} | 0 | not run | | | | |"
+            continue
+        gain = pairs[:, 0] - pairs[:, 1]
+        p = f"{wilcoxon(gain).pvalue:.3f}" if len(gain) > 1 and gain.any() else "–"
+        if gain.mean() < 0:
+            below.append(row_title(row))
+        yield (
+            f"| {row_title(row)} | {len(gain)} | {number(pairs[:, 1].mean())} | "
+            f"{number(pairs[:, 0].mean())} | {gain.mean():+.3f} | {(gain >= 0).sum()} of "
+            f"{len(gain)} | {p} |"
+        )
+    yield ""
+    if below:
+        yield f"{ours}'s mean is below {base}'s on: {', '.join(below)}."
+    else:
+        yield f"{ours}'s mean is at least {base}'s on every set that was run."
+
+
+def _pairs(
+    scope: Scope, row: str, found: dict[str, Record], ours: str, base: str
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    scores: list[list[float]] = []
+    for seed in scope.seeds():
+        pair = [found.get(scope.trial(row, method, seed).key) for method in (ours, base)]
+        values = [r["scores"]["accuracy"] for r in pair if r is not None and r["status"] == OK]
+        if len(values) == 2:
+            scores.append(values)
+    return np.array(scores).reshape(-1, 2)
+
+
+def far_cells(scope: Scope, found: dict[str, Record]) -> Iterator[str]:
+    """Every cell of Tables 2 and 3 that is far from the paper's, with the reason if we know it."""
+    compared = 0
+    lines: list[str] = []
+    for table in ("table2", "table3"):
+        for row, cells in accuracy_cells(table, scope, found).items():
+            for column, c in cells.items():
+                compared += c.distance is not None
+                if c.far and c.paper is not None and c.distance is not None:
+                    why = reason(table, row, column) or "**unexplained**"
+                    lines.append(
+                        f"- {ITEM_NAMES[table]}, {row_title(row)}, {column}: ours "
+                        f"{number(c.mean)} ({c.n} trials), paper {number(c.paper.mean)}, "
+                        f"{c.distance:+.1f} SE — {why}"
+                    )
+    yield f"{len(lines)} of the {compared} cells that can be compared are beyond {FAR:g} SE.\n"
+    yield from lines
+
+
+ITEM_NAMES = {"table2": "Table 2", "table3": "Table 3"}
+
+_CAPTIONS = {
+    "figure1": "The paper shows RF, QN-S3VM, FSLA and MSLA; it does not print its shares.",
+    "figure2": "CBIL with the true mislabelling matrix of the kept rows, and imperfect labels that "
+    "follow the mislabelling model with that matrix. A point exists only where the bound applies.",
+    "figure3": "λ from 0.1 to 1, as in the paper.",
+    "figure4": "As Figure 2, on the one data set, with and without the relaxation.",
+    "figure5": "Means over the trials that reached the round, weighted by the rows it concerns. "
+    "The bounds use the supervised votes for P(Y|x), so they are estimates, not guarantees.",
+    "figure6": "The paper needs errors to be made mostly on low votes: a rising curve. Points "
+    "above the diagonal are votes that are more often right than they say.",
+}

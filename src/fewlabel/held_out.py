@@ -1,0 +1,118 @@
+"""Votes for labelled rows from voters that did not see their labels.
+
+The mislabelling matrix must be counted on such votes: a forest votes for the labels it was trained
+on nearly always rightly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from fewlabel._validation import n_rows, take_rows
+from fewlabel.votes import Floats, iter_voters
+
+
+class NoOutOfBagVoteError(ValueError):
+    """Some row is in the bootstrap sample of every voter."""
+
+
+def out_of_bag_votes(ensemble: Any, X: Any) -> Floats:
+    """Votes for each training row, from the voters whose bootstrap sample did not contain it.
+
+    Parameters
+    ----------
+    ensemble : fitted forest or bagging classifier
+        With ``estimators_samples_``. In self-learning use the *initial* one: when row weights are
+        draw probabilities (scikit-learn 1.9), labelled rows are in nearly every sample of the
+        final forest.
+    X : array-like of shape (n_samples, n_features)
+        The rows the ensemble was fitted on, in that order.
+
+    Returns
+    -------
+    votes : ndarray of shape (n_samples, n_classes)
+
+    Raises
+    ------
+    NoOutOfBagVoteError
+        A ``ValueError``, if a row is in the sample of every voter: use
+        :func:`cross_fitted_votes` then.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X, y)
+    >>> float((out_of_bag_votes(forest, X).argmax(axis=1) == y).mean()) > 0.9
+    True
+    """
+    if not hasattr(ensemble, "estimators_samples_"):
+        raise TypeError(
+            f"{type(ensemble).__name__} has no out-of-bag rows (`estimators_samples_`). "
+            f"Use cross_fitted_votes instead."
+        )
+    votes = np.zeros((n_rows(X), len(ensemble.classes_)))
+    for vote, sample in zip(iter_voters(ensemble, X, voters="soft"), ensemble.estimators_samples_):
+        held_out = np.ones(len(votes), dtype=bool)
+        held_out[sample] = False
+        votes[held_out] += vote[held_out]
+    total = votes.sum(axis=1, keepdims=True)
+    if not total.all():
+        raise NoOutOfBagVoteError(
+            f"{int((total == 0).sum())} row(s) are in the sample of every voter and have no "
+            f"out-of-bag vote. Use more voters, bootstrap=True, or cross_fitted_votes."
+        )
+    return votes / total
+
+
+def cross_fitted_votes(
+    estimator: Any, X: Any, y: ArrayLike, *, n_splits: int = 5, random_state: int | None = 0
+) -> Floats:
+    """Votes for each row from a clone of the estimator that was fitted without its fold.
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``
+        Cloned, not changed.
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    n_splits : int, default=5
+        Never more than there are rows.
+    random_state : int or None, default=0
+        Of the shuffle. The folds are not stratified, so classes with one row do no harm.
+
+    Returns
+    -------
+    votes : ndarray of shape (n_samples, n_classes)
+        Columns in the order of the sorted classes of ``y``.
+    """
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    folds = KFold(min(n_splits, len(codes)), shuffle=True, random_state=random_state)
+    votes = np.zeros((len(codes), len(classes)))
+    for train, test in folds.split(codes):
+        fitted = clone(estimator).fit(take_rows(X, train), codes[train])
+        votes[np.ix_(test, fitted.classes_)] = fitted.predict_proba(take_rows(X, test))
+    return votes
+
+
+def held_out_votes(fitted: Any, X: Any, y: ArrayLike) -> Floats:
+    """Out-of-bag votes if the fitted classifier has them for every row, else cross-fitted ones.
+
+    Parameters
+    ----------
+    fitted : classifier that was fitted on X and y
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    """
+    if getattr(fitted, "bootstrap", False) and hasattr(fitted, "estimators_samples_"):
+        try:
+            return out_of_bag_votes(fitted, X)
+        except NoOutOfBagVoteError:
+            pass
+    return cross_fitted_votes(fitted, X, y)

@@ -1,0 +1,56 @@
+"""Methods for the tests of the runner: slow, hungry and crashing ones, named "module:attribute"."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.dummy import DummyClassifier
+
+from fewlabel.experiments.methods import Method
+
+
+class Slow(DummyClassifier):
+    """Sleeps as long as SLOW_SECONDS says and leaves its process id in the folder SLOW_PIDS."""
+
+    def fit(self, X, y, sample_weight=None):
+        if folder := os.environ.get("SLOW_PIDS"):
+            (Path(folder) / str(os.getpid())).touch()
+        time.sleep(float(os.environ.get("SLOW_SECONDS", "60")))
+        return super().fit(X, y)
+
+
+class Hungry(DummyClassifier):
+    def fit(self, X, y, sample_weight=None):
+        self.ballast_ = np.ones(600 * 2**20 // 8)
+        return super().fit(X, y)
+
+
+class Crashing(DummyClassifier):
+    def fit(self, X, y, sample_weight=None):
+        os._exit(7)
+
+
+class Failing(DummyClassifier):
+    def fit(self, X, y, sample_weight=None):
+        if Path(os.environ["FAILING_UNTIL"]).exists():
+            return super().fit(X, y)
+        raise RuntimeError("not today")
+
+
+class Seen(DummyClassifier):
+    """Fails unless it is given exactly the rows that training may see."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.transduction_ = np.zeros(len(y), dtype=int)
+        self.n_iter_ = len(y)
+        return super().fit(X, y)
+
+
+SLOW = Method(lambda *_: Slow(), "slow", supervised=True)
+HUNGRY = Method(lambda *_: Hungry(), "hungry", supervised=True)
+CRASHING = Method(lambda *_: Crashing(), "crashing", supervised=True)
+FAILING = Method(lambda *_: Failing(), "failing", supervised=True)
+SEEN = Method(lambda *_: Seen(), "seen")

@@ -1,0 +1,235 @@
+"""From records to tables: the arithmetic of a cell, the marks of a row, the three notations."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import mannwhitneyu
+
+from fewlabel.experiments import paper_values
+from fewlabel.experiments.methods import METHODS
+from fewlabel.experiments.page import far_cells, paired, write_page
+from fewlabel.experiments.paper_values import Reported
+from fewlabel.experiments.plan import ITEMS, QUICK, ROWS, Scope, narrowed, trials_of
+from fewlabel.experiments.reasons import REASONS, reason
+from fewlabel.experiments.spec import Trial
+from fewlabel.experiments.summary import Cell, by_key, cell, ranked, trials_text
+from fewlabel.experiments.tables import as_csv, build, duration, latex, markdown, number
+
+VOWEL = Scope(sets=("vowel",), n_trials=4)
+
+
+def record(trial, accuracy=None, status="ok", seconds=1.0):
+    """A made-up record: what is tested here is arithmetic, not a result."""
+    made = {
+        "key": trial.key,
+        "trial": trial.as_dict(),
+        "status": status,
+        "total_seconds": seconds,
+        "machine": {"cpu": "abacus", "cores": 1},
+        "versions": {"scikit-learn": "0"},
+    }
+    if accuracy is not None:
+        made |= {"scores": {"accuracy": accuracy}, "seconds": {"fit": 9.0, "cpu": seconds}}
+    return made
+
+
+def records_of(scope, row, method, values, **more):
+    return [record(t, v) for t, v in zip(scope.grid(row, method, **more), values)]
+
+
+def test_a_cell_by_hand():
+    values = (0.5, 0.6, 0.7, 0.6)
+    c = Cell(values, paper=Reported(0.65, 0.02))
+    assert c.mean == pytest.approx(0.6)
+    assert c.std == pytest.approx(math.sqrt(0.02 / 4))
+    error = math.sqrt(0.02 / 3 / 4 + 0.02**2 / 19)  # s²/n with the divisor n−1, for both
+    assert c.distance == pytest.approx(-0.05 / error)
+    assert not c.far
+    assert Cell(values, paper=Reported(0.7, 0.02)).far
+    assert Cell((0.5,), paper=Reported(0.7, 0.02)).distance is None
+    assert Cell(values).distance is None
+
+
+def test_the_best_point_of_a_grid_is_shown_unless_it_ran_on_fewer_splits():
+    trials = VOWEL.grid("vowel", "DAS-RF")
+    low, high = METHODS["DAS-RF"].grid[:2]
+
+    def at(point):
+        return [t for t in trials if dict(t.params) == point]
+
+    found = [record(t, 0.5) for t in at(low)] + [record(t, 0.6) for t in at(high)]
+    shown = cell(trials, by_key(found))
+    assert shown.values == (0.6,) * 4
+    assert dict(shown.params) == high
+    fewer = found[:4] + found[4:5]
+    assert cell(trials, by_key(fewer)).values == (0.5,) * 4
+
+
+def test_limits_make_na_and_errors_make_nothing():
+    trials = VOWEL.grid("vowel", "RF")
+    slow = cell(trials, by_key(record(t, status="time limit") for t in trials))
+    assert (slow.n, slow.limit) == (0, "time limit")
+    broken = cell(trials, by_key(record(t, status="error") for t in trials))
+    assert (broken.n, broken.limit) == (0, "")
+
+
+def test_marks_of_a_row():
+    rng = np.random.default_rng(0)
+    good, close, bad = rng.normal([[0.8], [0.79], [0.6]], 0.02, (3, 20))
+    row = ranked(
+        {"a": Cell(tuple(bad)), "b": Cell(tuple(good)), "c": Cell(tuple(close)), "d": Cell()}
+    )
+    assert [name for name, c in row.items() if c.best] == ["b"]
+    assert row["a"].worse
+    assert row["c"].worse == (mannwhitneyu(close, good).pvalue < 0.01)
+    assert not row["d"].worse
+    assert ranked({"d": Cell()}) == {"d": Cell()}
+    assert trials_text(row.values()) == "20 trials"
+    assert trials_text([Cell((1.0,)), Cell((1.0, 1.0))]) == "1 to 2 trials"
+
+
+def made_up():
+    return (
+        records_of(VOWEL, "vowel", "RF", [0.58, 0.59, 0.58, 0.59])
+        + records_of(VOWEL, "vowel", "MSLA", [0.68, 0.69, 0.70, 0.71])
+        + records_of(VOWEL, "vowel", "MSLA", [0.6] * 4, label_proba="oracle")
+        + [record(t, status="time limit") for t in VOWEL.grid("vowel", "LS")]
+    )
+
+
+def test_table_2_in_three_notations():
+    table = build("table2", VOWEL, made_up())
+    page = markdown(table)
+    line = next(text for text in page.splitlines() if text.startswith("| Vowel"))
+    cells = [text.strip() for text in line.split("|")]
+    assert cells[2].startswith(".585 ± .005 (4)<br>paper .586 ± .028<br>-0.1 SE")
+    assert cells[3] == "NA (time limit)<br>paper .602 ± .026"
+    assert cells[4] == "not run<br>paper .208 ± .029"
+    assert cells[9].startswith("**.695** ± .011 (4)")
+    assert "SensIT (not available)" in page
+    assert "over 4 trials" in page
+    rows = list(csv.DictReader(io.StringIO(as_csv(table))))
+    msla = next(r for r in rows if (r["set"], r["column"]) == ("vowel", "MSLA"))
+    assert float(msla["mean"]) == pytest.approx(0.695)
+    assert (msla["n"], msla["best"], msla["paper_mean"]) == ("4", "True", "0.586")
+    assert r"\textbf{.695} $\pm$ .011" in latex(table)
+    assert latex(table).count(r"\\") == 3  # head, Vowel, SensIT
+
+
+def test_other_tables():
+    records = made_up()
+    oracle = build("table3", VOWEL, records).rows["vowel"]["oracle"]
+    assert oracle.markdown.startswith(".600 ± .000 (4)<br>paper .599 ± .028")
+    times = build("table4", VOWEL, records).rows["vowel"]
+    assert times["RF"].markdown == "1.0 s (4)<br>paper 1 s"
+    without = [r | {"seconds": {"fit": 9.0, "predict": 3.0}} for r in records if "seconds" in r]
+    walls = build("table4", VOWEL, without).rows["vowel"]
+    assert walls["RF"].markdown == "12 s wall (4)<br>paper 1 s"
+    assert times["QN-S3VM"].markdown == "not run<br>paper 2 s"
+    described = record(Trial("vowel", "describe"))
+    described |= {"scores": {"l": 99, "u": 800, "d": 10, "K": 11}}
+    row = build("table1", VOWEL, [described]).rows["vowel"]
+    assert (row["l"].markdown, row["u"].markdown) == ("99", "800 (paper: 891)")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.44, "0.4 s"), (12.4, "12 s"), (150, "2 m"), (7300, "2.0 h")]
+)
+def test_duration(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_numbers_as_in_the_paper():
+    assert [number(v) for v in (0.5, 0.0394, 1.0)] == [".500", ".039", "1.000"]
+
+
+def test_paper_values_are_complete_and_agree_among_themselves():
+    assert all(len(row) == 8 for row in paper_values.TABLE_2.values())
+    for name, row in paper_values.TABLE_3.items():
+        # The supervised column of Table 3 is the MSLA column of Table 2.
+        assert row["supervised"].mean == paper_values.TABLE_2[name]["MSLA"].mean
+        assert sum(paper_values.TABLE_1[name][k] for k in "lu") > 900
+    unfinished = {n for n, row in paper_values.TABLE_2.items() if row["LS"] is None}
+    assert unfinished == {n for n, row in paper_values.TABLE_4.items() if row["LS"] == ">4 h"}
+    assert unfinished == {"fashion", "mnist", "sensit"}
+
+
+def test_the_plan_is_the_papers():
+    scope = Scope()
+    rf = [t for t in trials_of("table2", scope) if (t.dataset, t.method) == ("vowel", "RF")]
+    assert [t.seed for t in rf] == list(range(0, 200, 10))
+    assert all(t.n_trees == 200 and not t.stratify for t in rf)
+    modes = {t.label_proba for t in trials_of("table3", scope)}
+    assert modes == {"uniform", "supervised", "oracle"}
+    assert {t.n_rows for t in trials_of("figure1", scope)} == {3500}
+    assert len(METHODS["QN-S3VM"].grid) == 9
+    assert len(METHODS["LS"].grid) == 6
+    for item in ITEMS:
+        assert trials_of(item, scope), item
+    # Figures about MSLA need no trial that Table 2 does not run anyway.
+    table = set(trials_of("table2", scope))
+    assert all(set(trials_of(f"figure{n}", scope)) <= table for n in (2, 3, 4, 5, 6))
+
+
+def test_narrowed():
+    scope = narrowed(Scope(), ("vowel",), ("RF",), 3)
+    assert (scope.sets, scope.methods, scope.n_trials) == (("vowel",), ("RF",), 3)
+    assert narrowed(QUICK, None, None, None) == QUICK
+    # No figure runs a set that was not asked for, save the 3,500 rows of Figure 1.
+    for item in ITEMS.keys() - {"figure1"}:
+        assert {t.dataset for t in trials_of(item, scope)} <= {"vowel"}
+    published = narrowed(Scope(), ("har", "vowel", "fashion"), None, None)
+    assert (published.confident_sets, published.relaxed_set) == (("har",), "fashion")
+    with pytest.raises(ValueError, match=r"Unknown sets: \['wovel'\]"):
+        narrowed(Scope(), ("wovel",), None, None)
+    with pytest.raises(ValueError, match="Unknown methods"):
+        narrowed(Scope(), None, ("SVM",), None)
+
+
+def test_rows_say_what_must_be_said():
+    assert ROWS["har_recomputed"].note == "features recomputed"
+    assert ROWS["sensit"].note == "not available"
+    assert ROWS["mnist_stratified"].options == {"stratify": True}
+
+
+def test_far_cells_are_listed_with_their_reason_or_as_unexplained(monkeypatch):
+    found = by_key(made_up())
+    text = "\n".join(far_cells(VOWEL, found))
+    assert "Vowel, MSLA: ours .695 (4 trials), paper .586" in text
+    assert "**unexplained**" in text
+    assert "RF" not in text
+    monkeypatch.setitem(REASONS, ("*", "*", "MSLA"), "made up")
+    assert "made up" in "\n".join(far_cells(VOWEL, found))
+    monkeypatch.setitem(REASONS, ("table2", "vowel", "MSLA"), "exact")
+    assert reason("table2", "vowel", "MSLA") == "exact"
+    assert reason("table3", "vowel", "MSLA") == "made up"
+    assert reason("table3", "vowel", "RF") is None
+
+
+def test_reasons_are_about_cells_that_exist():
+    for table, row, column in REASONS:
+        assert table in ("*", "table2", "table3")
+        assert row == "*" or row in ROWS
+        assert column == "*" or column in (*METHODS, *paper_values.MODES)
+
+
+def test_the_page_says_where_self_learning_does_not_help():
+    worse = records_of(VOWEL, "vowel", "RF", [0.9] * 4) + made_up()[4:8]
+    text = "\n".join(paired(VOWEL, by_key(worse), "MSLA", "RF"))
+    assert "below RF's on: Vowel" in text
+    assert "| Vowel | 4 | .900 | .695 | -0.205 | 0 of 4 |" in text
+    better = "\n".join(paired(VOWEL, by_key(made_up()), "MSLA", "RF"))
+    assert "at least RF's on every set" in better
+
+
+def test_page_without_records(tmp_path):
+    write_page(tmp_path / "page.md", VOWEL, [])
+    text = (tmp_path / "page.md").read_text()
+    assert "There are no records yet." in text
+    assert "features recomputed" in text
+    assert "not available" in text
