@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -49,13 +50,11 @@ class Outputs:
 
     def path(self, target: Path) -> Path:
         """Where to write what shall become ``target``."""
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.name[:40]}.", suffix=".part", dir=target.parent
-        )
-        os.close(handle)
-        os.chmod(name, 0o666 & ~_umask())
-        self._temporary[target] = Path(name)
-        return self._temporary[target]
+        temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
+        # Noted before it is made: an interrupt in between must not leave it behind.
+        self._temporary[target] = temporary
+        temporary.touch(exist_ok=False)
+        return temporary
 
     def __exit__(
         self,
@@ -98,12 +97,6 @@ def _check_target(target: Path, force: bool) -> None:
             f"Cannot write into '{shorten(folder)}': {error.strerror}.",
             "Choose a folder that you may write to, with room on its disk.",
         ) from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _to_disk(path: Path) -> None:

@@ -30,8 +30,11 @@ def to_markdown(summary: dict[str, Any]) -> str:
 
 def text(value: object) -> str:
     """Untrusted text with everything escaped that Markdown or HTML could take for markup."""
-    plain = re.sub(r"([\\`*_\[\]|~])", r"\\\1", " ".join(str(value).split()))
-    plain = re.sub(r"^([#+>=-]|\d+[.)])", r"\\\1", plain)  # a heading, quote or list begins a line
+    plain = re.sub(r"\s*[\r\n\t]\s*", " ", str(value))
+    plain = re.sub(r"([\\`*_\[\]|~])", r"\\\1", plain)
+    # A heading, a quote or a list would begin a line.
+    plain = re.sub(r"^\s*([#+>=-])", r"\\\1", plain)
+    plain = re.sub(r"^\s*(\d+)([.)])(?=\s)", r"\1\\\2", plain)
     return plain.replace("&", "&amp;").replace("<", "&lt;")
 
 

@@ -42,8 +42,8 @@ def percent(value: float | None, digits: int = 1) -> str:
     if value is None:
         return "–"
     if value >= 1:
-        return "100 %"
-    return f"{100 * value:.{digits}f} %"
+        return "100\N{NO-BREAK SPACE}%"
+    return f"{100 * value:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
 def count(n: int, noun: str) -> str:
