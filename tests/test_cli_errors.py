@@ -157,8 +157,6 @@ BAD = {
     "output of unknown format": fit(GOOD, "no known ending", options="--out out.data"),
     "model is no .skops": fit(GOOD, "does not end in .skops", options="--model m.pkl"),
     "report of unknown format": fit(GOOD, "format of the report", options="--report r.pdf"),
-        GOOD, "same name", options="--out r.csv --report r.csv.html/../r.csv"
-    ),
     # models
     "no such model": Bad({"t.csv": GOOD}, "predict m.skops t.csv", "no file 'm.skops'"),
     "foreign model": Bad({"t.csv": GOOD, "m.skops": GOOD}, "predict m.skops t.csv", "refused"),

@@ -155,7 +155,7 @@ def _read_csv(data: bytes, path: Path, kind: str, encoding: str) -> pa.Table:
             ),
         )
     except pa.ArrowInvalid as error:
-        raise _explained(str(error), path) from error
+        raise _explained(str(error), path, open_quote=bool(data.count(b'"') % 2)) from error
     _check_quotes(data, table, path)
     return table
 
@@ -212,7 +212,7 @@ def _header(data: bytes, path: Path, kind: str) -> tuple[list[str], str]:
     return names, delimiter
 
 
-def _explained(message: str, path: Path) -> UserError:
+def _explained(message: str, path: Path, *, open_quote: bool) -> UserError:
     name = shorten(path)
     if "invalid UTF8" in message:
         return _not_utf8(path)
@@ -222,6 +222,11 @@ def _explained(message: str, path: Path) -> UserError:
             "Look for a quotation mark that is never closed, or drop the long column.",
         )
     what = shorten(message.removeprefix("CSV parse error: "), 160)
+    if open_quote:
+        return UserError(
+            f"'{name}' has a quotation mark that is never closed: {what}",
+            "Close the quotation mark, or double it if it is part of the text.",
+        )
     return UserError(
         f"'{name}' is not a regular table: {what}",
         "Every row needs as many cells as the first line; put cells that contain the separator "
