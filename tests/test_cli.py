@@ -44,6 +44,7 @@ def trained(fewlabel: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
+    csv.field_size_limit(10**8)
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,8 +38,9 @@ def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
     """Column names of the table on the command line, for the shell to complete."""
     from fewlabel.tables import column_names
 
-    table = ctx.params.get("table")
-    names = column_names(Path(table)) if table else []
+    # While the line is incomplete the shell's words stand in `args`.
+    tables = [ctx.params.get("table"), *ctx.args]
+    names = next((column_names(Path(table)) for table in tables if table), [])
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -224,6 +227,9 @@ def _terminated(number: int, frame: Any) -> None:
 def main() -> None:
     """Entry point of the ``fewlabel`` command."""
     signal.signal(signal.SIGTERM, _terminated)
+    if not sys.warnoptions:
+        # What concerns the user is caught and told; the rest is from libraries to programmers.
+        warnings.simplefilter("ignore")
     try:
         app()
     except KeyboardInterrupt:  # before a command began

@@ -252,7 +252,7 @@ def to_frame(table: pa.Table, plan: Collection[Column]) -> pd.DataFrame:
             moments = _timestamps(cells)
             features[f"{column.name} (days)"] = _dates(cells).astype(np.float32)
             features[f"{column.name} (month)"] = moments.dt.month.to_numpy(np.float32)
-            features[f"{column.name} (weekday)"] = moments.dt.weekday.to_numpy(np.float32)
+            features[f"{column.name} (weekday)"] = moments.dt.day_of_week.to_numpy(np.float32)
         else:
             read: Callable[..., np.ndarray] = _booleans if column.kind == "yes/no" else _numbers
             values = read(cells)

@@ -200,8 +200,11 @@ def _header(data: bytes, path: Path, kind: str) -> tuple[list[str], str]:
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error
     candidates = "\t" if kind == "tsv" else _DELIMITERS
-    csv.field_size_limit(2**31 - 1)
-    headers = {d: next(csv.reader(io.StringIO(text), delimiter=d), []) for d in candidates}
+    limit = csv.field_size_limit(2**31 - 1)  # a setting of the whole process: put back at once
+    try:
+        headers = {d: next(csv.reader(io.StringIO(text), delimiter=d), []) for d in candidates}
+    finally:
+        csv.field_size_limit(limit)
     delimiter = max(candidates, key=lambda d: len(headers[d]))
     names = headers[delimiter]
     if not any(name.strip() for name in names):
