@@ -7,8 +7,8 @@ READY := $(VENV)/.installed
 FEWLABEL_DATA ?= $(wildcard ../shared/data)
 export FEWLABEL_DATA
 
-.PHONY: help install demo test lint format bench reproduction min-gain coverage mislabeling \
-	baselines baselines-run baselines-full browser-tests clean
+# No target but $(READY) is a file.
+.PHONY: $(shell sed -nE 's/^([a-z0-9-]+):.*/\1/p' $(MAKEFILE_LIST))
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ format: $(READY)  ## Rewrite the code in the project's style
 bench: $(READY)  ## Measure speed and memory side by side, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md
 
+bench-quick: $(READY)  ## The same at small sizes, to see that every benchmark runs
+	$(BIN)/python -m benchmarks --quick
+
 reproduction: $(READY)  ## Write docs/reproduction.md from the records in results/ (runs nothing)
 	$(BIN)/python -m fewlabel.experiments --all --no-run --out results --page docs/reproduction.md
 
@@ -55,6 +58,9 @@ baselines: $(READY)  ## Write docs/baselines.md, the competitors beside the pape
 
 baselines-run: $(READY)  ## Run the competitors' trials that have no record (about an hour)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors run
+
+baselines-scaling: $(READY)  ## Time the competitors against the number of rows
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors scaling
 
 baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows within 24 GiB
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size

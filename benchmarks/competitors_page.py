@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
+from benchmarks.baselines import NOTE
 from benchmarks.competitors import (
     COLUMNS,
     FULL_SETS,
     FULL_SIZE,
+    FULL_SIZE_TREES,
+    RECORDS,
+    SCALING,
     SETS,
     VARIANT_COLUMNS,
     full_size_trials,
@@ -57,18 +63,21 @@ version on 50 principal components of raw features: the dense one would need
 """
 
 
-def write(path: Path, sources: tuple[Path, ...] = (Path("results"),)) -> None:
+def write(path: Path) -> None:
     """Write the page; a cell far from the paper's without a reason is an error."""
+    scaling = json.loads(SCALING.read_text(encoding="utf-8"))
     with replaced(path) as part:
-        part.write_text(page(read_records(*sources)), encoding="utf-8")
+        part.write_text(page(read_records(RECORDS.parent), scaling), encoding="utf-8")
 
 
-def page(records: list[Record]) -> str:
+def page(records: list[Record], scaling: dict[str, Any]) -> str:
     """The page as text."""
     found = by_key(records)
     lines = [INTRO, *_main_table(found), "", VARIANTS_INTRO, *_variants_table(found), ""]
     lines += _reasons(found)
     lines += ["", FULL_INTRO, *_full_size_table(found), ""]
+    lines += ["## Time against the number of rows", "", NOTE.strip(), "", *_scaling_table(scaling)]
+    lines += [""]
     return "\n".join(lines)
 
 
@@ -162,13 +171,29 @@ def _full_size_table(found: dict[str, Record]) -> list[str]:
             column = "LS" if method.startswith("LS") else method.removesuffix(" converged")
             printed = TABLE_2[dataset][column]
             paper = f"{number(printed.mean)} ± {number(printed.std)}" if printed else "NA"
-            name = f"{method} ({params_text(params.items())})" if params else method
+            shown: dict[str, Any] = dict(params)
+            if method == "DAS-RF":
+                shown["trees"] = FULL_SIZE_TREES
+            name = f"{method} ({params_text(shown.items())})" if shown else method
             ours = " | ".join(_full_size_fields(record))
             lines.append(
                 f"| {PAPER_SETS[dataset].title} | {name} | {ours} | {paper} | "
                 f"{TABLE_4[dataset][column]} |"
             )
     return lines
+
+
+def _scaling_table(scaling: dict[str, Any]) -> list[str]:
+    machine, versions = scaling["machine"], scaling["versions"]
+    lines = [
+        f"Measured on {machine['cpu']}, {machine['cores']} cores, scikit-learn "
+        f"{versions['scikit-learn']}.",
+        "",
+        "| Method | Rows: time | Exponent |",
+        "|---|---|---|",
+    ]
+    rows = scaling["rows"]
+    return lines + [f"| {r['method']} | {r['rows: time']} | {r['exponent']:.2f} |" for r in rows]
 
 
 def _full_size_fields(record: Record | None) -> tuple[str, str, str]:

@@ -16,6 +16,7 @@ except ImportError as error:  # pragma: no cover - depends on the installation
     ) from None
 
 from fewlabel.console import Console
+from fewlabel.experiments.cli import reproduce
 
 app = typer.Typer(
     name="fewlabel",
@@ -222,6 +223,9 @@ def demo(
 
 def _terminated(number: int, frame: Any) -> None:
     raise SystemExit(128 + number)  # an exception, so that temporary files are removed
+
+
+app.command()(reproduce)
 
 
 def main() -> None:
