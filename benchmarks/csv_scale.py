@@ -25,7 +25,7 @@ NOTE = """
 `make_classification` with 20 columns of numbers and 5 classes, 1,000 rows labelled, written as CSV;
 `fewlabel fit table.csv --target y --truth truth --out labelled.csv --model model.skops --report
 report.html --jobs 2`, from the start of the process to its end: reading, preprocessing, learning,
-bounds, and writing all three files. *Supervised* and *accuracy* are on the unlabelled rows, with the
+bounds, and writing all three files. *Supervised* and *accuracy* are on unlabelled rows, with the
 first forest and after self-learning. `max_train` is the training budget; 20,000 is the command's
 default, and 0 turns it off. The run without a budget is on fewer rows because each of its rounds
 trains on all of them.

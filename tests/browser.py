@@ -41,13 +41,13 @@ def _binary() -> str | None:
 
 
 @contextmanager
-def chromium(profile: Path) -> Iterator[Any]:
+def chromium(profile: Path, *flags: str) -> Iterator[Any]:
     """A browser with a fresh profile in this folder."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
     options = webdriver.ChromeOptions()
-    for flag in [*FLAGS, f"--user-data-dir={profile}"]:
+    for flag in [*FLAGS, *flags, f"--user-data-dir={profile}"]:
         options.add_argument(flag)
     options.binary_location = _binary() or ""
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})

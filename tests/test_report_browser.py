@@ -88,7 +88,7 @@ def reading(driver: Any, card: int) -> tuple[int, str, str]:
 
 
 def as_percent(value: float) -> str:
-    return "100\N{NO-BREAK SPACE}%" if value >= 1 else f"{100 * value:.2f}\N{NO-BREAK SPACE}%"
+    return "100\N{NO-BREAK SPACE}%" if value >= 1 else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
 
 
 def test_loads_alone_and_without_complaint(opened: Any, page: Page):

@@ -36,6 +36,7 @@ TRUSTED_TYPES = frozenset(
         "builtins.tuple",
         "builtins.type",
         "numpy.bool",
+        "numpy.bool_",
         "numpy.dtype",
         "numpy.float32",
         "numpy.float64",

@@ -127,8 +127,8 @@ def _kind(column: pa.ChunkedArray) -> tuple[str, int]:
         return "number", 0
     if pa.types.is_temporal(kind) and not pa.types.is_time(kind) and not pa.types.is_duration(kind):
         return "date", 0
+    filled = int((~_missing_numbers(column)).sum())
     for name, read in (("yes/no", _booleans), ("number", _numbers), ("date", _dates)):
-        filled = int((~_missing_numbers(column)).sum())
         fitting = int(np.isfinite(read(column)).sum())
         if filled and fitting >= (1.0 if name == "yes/no" else _MOSTLY) * filled:
             return name, filled - fitting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -80,27 +81,27 @@ class FinalState:
             calibration=calibration,
         )
 
-    @property
+    @cached_property
     def first_label(self) -> Ints:
         """Class codes of the first classifier's majority vote."""
         return self.first_votes.argmax(axis=1)
 
-    @property
+    @cached_property
     def first_vote(self) -> Floats:
         """The winning vote of the first classifier."""
         return np.asarray(self.first_votes.max(axis=1, initial=0.0))
 
-    @property
+    @cached_property
     def trusted(self) -> NDArray[np.bool_]:
         """Rows whose first vote reaches the threshold of its class."""
         return self.first_vote >= self.thresholds[self.first_label]
 
-    @property
+    @cached_property
     def label(self) -> Ints:
         """Class codes: what a row is trusted to be, or else the final classifier's vote."""
         return combine(self.first_votes, self.votes, self.thresholds)[0]
 
-    @property
+    @cached_property
     def trusted_error_bound(self) -> float:
         """Bound of the error rate among the trusted rows; NaN if there are none."""
         parts = [

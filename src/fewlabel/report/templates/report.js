@@ -13,7 +13,7 @@
   if (!cards.length) return;
   const count = (n) => n.toLocaleString("en-US");
   // Bounds above 1 say nothing; they are shown as 100 %.
-  const percent = (v) => (v === null ? "–" : v >= 1 ? "100\u00a0%" : (100 * v).toFixed(2) + "\u00a0%");
+  const percent = (v) => (v === null ? "–" : v >= 1 ? "100\u00a0%" : (100 * v).toFixed(1) + "\u00a0%");
   const { left, right, top, base } = data.plot;
   const positions = data.classes.map((c) => (c.curve ? c.curve.best : null));
   const best = positions.slice();
