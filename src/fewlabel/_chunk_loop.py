@@ -7,7 +7,6 @@ The loop is that of :mod:`fewlabel.self_learning`, in terms of the steps of
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +20,7 @@ from sklearn.utils import check_random_state
 from fewlabel import _chunk_steps as steps
 from fewlabel._chunk_rows import Rows, begin, join, same, total
 from fewlabel._chunk_source import check_out, result_folder
-from fewlabel._rounds import count_record, reason_to_stop, round_line
-from fewlabel._training import required_target
+from fewlabel._rounds import count_record, keep_record, reason_to_stop
 from fewlabel._validation import UNLABELED, check_features, check_weights, encode_target, n_rows
 from fewlabel.policies import Decision
 from fewlabel.statistics import Floats, Ints, VoteStatistics
@@ -36,7 +34,14 @@ Learner = TypeVar("Learner", bound="SelfLearningClassifier")
 MAX_TRAIN = 100_000
 """Trusted rows in a training set if ``max_train`` is not given: memory has to be bounded."""
 
-_KEPT_IN_MEMORY = ("transduction_", "transduction_proba_", "labeled_iter_", "pseudo_labels_")
+_KEPT_IN_MEMORY = (
+    "initial_votes_",
+    "label_proba_",
+    "labeled_iter_",
+    "pseudo_labels_",
+    "transduction_",
+    "transduction_proba_",
+)
 
 
 # --- the loop --------------------------------------------------------------------------------
@@ -83,7 +88,7 @@ def _task(
     sample_weight: ArrayLike | None,
 ) -> steps.Task:
     check_features(classifier, X, reset=True)
-    codes, classifier.classes_ = encode_target(required_target(y), classifier.missing_label)
+    codes, classifier.classes_ = encode_target(y, classifier.missing_label)
     if len(codes) != n_rows(X) or (codes == UNLABELED).any():
         raise ValueError(
             f"With `unlabeled`, X and y are the labelled rows only: a label for each row of X. Got "
@@ -155,8 +160,8 @@ class _Loop:
         with _stopwatch(seconds, "votes"):
             left = self._vote(estimator)
         per_class = selected.sum(axis=0)
-        self._record(
-            count_record(iteration, statistics.n_rows, thresholds, errors, per_class, seconds)
+        keep_record(
+            clf, count_record(iteration, statistics.n_rows, thresholds, errors, per_class, seconds)
         )
         return estimator, left
 
@@ -210,14 +215,6 @@ class _Loop:
 
     def _n_trees(self) -> int:
         return int(self.settings.base.get_params()["n_estimators"])
-
-    def _record(self, record: dict[str, Any]) -> None:
-        clf = self.clf
-        clf.history_.append(record)
-        if clf.verbose:
-            sys.stdout.write(f"[SelfLearningClassifier] {round_line(record)}\n")
-        if clf.callback is not None:
-            clf.callback(record)
 
     def _finish(self, estimator: Any, folder: Path | None) -> None:
         clf, K = self.clf, len(self.settings.classes)

@@ -36,16 +36,6 @@ def routed_fit_params(owner: Any, params: dict[str, Any]) -> dict[str, Any]:
     return dict(process_routing(owner, "fit", **params).estimator.fit)
 
 
-def required_target(y: ArrayLike | None) -> ArrayLike:
-    """The target of ``fit``, which scikit-learn's tools may leave out."""
-    if y is None:
-        raise ValueError(
-            "SelfLearningClassifier requires y to be passed, but the target y is None. Pass the "
-            "labels, with -1 (or NaN or None) for unlabelled rows."
-        )
-    return y
-
-
 class TrainingSet:
     """Labelled rows plus the rows trusted so far, without copies of X between rounds.
 
