@@ -65,5 +65,20 @@ baselines-scaling: $(READY)  ## Time the competitors against the number of rows
 baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows within 24 GiB
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size
 
+browser-tests: $(READY)  ## Test the report in headless Chromium, which is installed if missing and possible
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
+		echo "Chromium cannot be installed here: the tests will be skipped, with this reason"
+	$(BIN)/python -m pytest -q tests/test_report_browser.py
+
+example: $(READY)  ## Run the example of the documentation, write its output into the pages
+	$(BIN)/python docs/example.py
+
+screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
+	$(BIN)/python docs/screenshots.py
+
+csv-scale: $(READY)  ## Measure `fewlabel fit` on a CSV of a million rows, write docs/csv_scale.md (slow)
+	$(BIN)/python -m benchmarks.csv_scale --write docs/csv_scale.md
+
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

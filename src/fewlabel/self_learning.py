@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._rounds import initial_label_proba, round_line, round_record
+from fewlabel._rounds import final_bound, initial_label_proba, round_line, round_record
 from fewlabel._training import TrainingSet, default_forest, routed_fit_params
 from fewlabel._validation import (
     UNLABELED,
@@ -32,16 +32,17 @@ from fewlabel._validation import (
     check_features,
     encode_target,
     indexable_rows,
+    labeled_part,
     n_rows,
-    take_rows,
-    unlabeled_mask,
 )
 from fewlabel.assessment import transduction_bounds
 from fewlabel.bounds import Bound
 from fewlabel.policies import Policy, Selection, make_policy
 from fewlabel.statistics import Floats, Ints
-from fewlabel.transductive import transductive_bound
 from fewlabel.votes import vote_matrix
+
+if TYPE_CHECKING:
+    from fewlabel.report import Report
 
 
 class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -115,6 +116,10 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         ``label_proba`` were the true probabilities. May exceed 1. NaN without unlabelled rows.
     confusion_bound_ : ndarray of shape (n_classes, n_classes)
         The bounds of the conditional risks behind it, with the same caveat.
+    initial_votes_ : ndarray of shape (n_unlabeled, n_classes)
+        Votes of ``initial_estimator_`` for the unlabelled rows, in row order.
+    label_proba_ : ndarray of shape (n_unlabeled, n_classes)
+        What stood for P(Y|x) of the unlabelled rows in these bounds, in row order.
     n_features_in_, feature_names_in_ : as in scikit-learn, if the base estimator has them
 
     Examples
@@ -191,7 +196,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         policy = make_policy(self.policy)
         check_features(self, X, reset=True)
         X = indexable_rows(X)
-        codes, self.classes_ = encode_target(_required(y), self.missing_label)
+        codes, self.classes_ = encode_target(y, self.missing_label)
         if len(codes) != n_rows(X):
             raise ValueError(
                 f"X and y must have the same number of rows. Got {n_rows(X)} and {len(codes)}."
@@ -227,7 +232,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.thresholds_ = np.full(len(self.classes_), np.nan)
         self.labeled_iter_ = np.where(training.codes == UNLABELED, -1, 0)
         votes, _ = self._train_and_vote(training, base, unlabeled)
-        self.initial_estimator_ = self.estimator_
+        self.initial_estimator_, self.initial_votes_ = self.estimator_, votes
         label_proba = initial_label_proba(self.label_proba, votes, unlabeled, len(training.codes))
         left = np.arange(len(unlabeled))  # positions in `unlabeled` of the rows not yet trusted
         while len(left):
@@ -311,11 +316,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.transduction_ = self.classes_[proba.argmax(axis=1)]
         self.pseudo_labels_ = self.classes_[training.pseudo_codes]
         self.n_iter_ = len(self.history_)
-        self.risk_bound_, self.confusion_bound_ = float("nan"), np.full((K, K), np.nan)
-        if len(unlabeled):
-            lowest = min(1.0 / K, float(votes.max(axis=1).min()))  # rounding may go below 1/K
-            bound = transductive_bound(votes, label_proba, thresholds=lowest, tight=True)
-            self.risk_bound_, self.confusion_bound_ = bound.risk, bound.confusion
+        self.label_proba_ = label_proba
+        self.risk_bound_, self.confusion_bound_ = final_bound(votes, label_proba)
 
     # --- prediction --------------------------------------------------------------------------
 
@@ -337,14 +339,9 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on the labelled rows of a data set; unlabelled ones are left out."""
-        labeled = np.flatnonzero(~unlabeled_mask(y, self.missing_label))
-        if len(labeled) == 0:
-            raise ValueError("y has no labelled row to score on.")
-        if len(labeled) == n_rows(X):
-            return super().score(X, y, sample_weight)
+        labeled, X, truth = labeled_part(X, y, self.classes_, self.missing_label)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
-        truth = np.asarray(take_rows(y, labeled)).astype(self.classes_.dtype)
-        return super().score(take_rows(indexable_rows(X), labeled), truth, weight)
+        return super().score(X, truth, weight)
 
     def bounds(self, X: Any, y: ArrayLike, **options: Any) -> list[Bound]:
         """Estimates and bounds of the error on the unlabelled rows, as a table.
@@ -369,6 +366,31 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """
         return transduction_bounds(self, X, y, **options)
 
+    def report(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        y_true: ArrayLike | None = None,
+        title: str = "",
+    ) -> Report:
+        """What was learned, for people: shown in a notebook, or saved as HTML, JSON or Markdown.
+
+        Parameters
+        ----------
+        X, y : optional
+            Those of ``fit``. With them the votes that stand for P(Y|x) in the bounds are
+            calibrated on held-out votes for the labelled rows.
+        y_true : array-like of shape (n_samples,), optional
+            The true labels of these rows, as far as they are known (None or NaN elsewhere), to show
+            the true error beside the bounds.
+        title : str, optional
+        """
+        from fewlabel.report import Report
+
+        check_is_fitted(self)
+        return Report.of(self, X, y, truth=y_true, title=title)
+
     # --- scikit-learn ------------------------------------------------------------------------
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -386,12 +408,3 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         tags = super().__sklearn_tags__()
         tags.input_tags = base_tags(self._base_estimator(0)).input_tags
         return tags
-
-
-def _required(y: ArrayLike | None) -> ArrayLike:
-    if y is None:
-        raise ValueError(
-            "SelfLearningClassifier requires y to be passed, but the target y is None. Pass the "
-            "labels, with -1 (or NaN or None) for unlabelled rows."
-        )
-    return y
