@@ -7,8 +7,8 @@ READY := $(VENV)/.installed
 FEWLABEL_DATA ?= $(wildcard ../shared/data)
 export FEWLABEL_DATA
 
-.PHONY: help install demo test lint format bench bench-quick reproduction min-gain coverage mislabeling \
-	baselines baselines-run baselines-full browser-tests clean
+# No target but $(READY) is a file.
+.PHONY: $(shell sed -nE 's/^([a-z0-9-]+):.*/\1/p' $(MAKEFILE_LIST))
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -59,8 +59,26 @@ baselines: $(READY)  ## Write docs/baselines.md, the competitors beside the pape
 baselines-run: $(READY)  ## Run the competitors' trials that have no record (about an hour)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors run
 
+baselines-scaling: $(READY)  ## Time the competitors against the number of rows
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors scaling
+
 baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows within 24 GiB
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size
+
+browser-tests: $(READY)  ## Test the report in headless Chromium, which is installed if missing and possible
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
+		echo "Chromium cannot be installed here: the tests will be skipped, with this reason"
+	$(BIN)/python -m pytest -q tests/test_report_browser.py
+
+example: $(READY)  ## Run the example of the documentation, write its output into the pages
+	$(BIN)/python docs/example.py
+
+screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
+	$(BIN)/python docs/screenshots.py
+
+csv-scale: $(READY)  ## Measure `fewlabel fit` on a CSV of a million rows, write docs/csv_scale.md (slow)
+	$(BIN)/python -m benchmarks.csv_scale --write docs/csv_scale.md
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

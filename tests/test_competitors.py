@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,11 @@ from fewlabel.experiments.records import read_records
 from fewlabel.experiments.spec import Trial
 
 ROOT = Path(__file__).parents[1]
+NO_SCALING = {
+    "machine": {"cpu": "", "cores": 0},
+    "versions": {"scikit-learn": ""},
+    "rows": [],
+}
 
 
 def record(trial: Trial, accuracy: float) -> dict:
@@ -26,7 +32,8 @@ def record(trial: Trial, accuracy: float) -> dict:
 
 def test_page_is_what_the_records_make():
     written = (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8")
-    assert written == competitors_page.page(read_records(ROOT / "results"))
+    scaling = json.loads((ROOT / competitors.SCALING).read_text(encoding="utf-8"))
+    assert written == competitors_page.page(read_records(ROOT / "results"), scaling)
 
 
 def test_best_point_of_the_grid_is_shown_beside_the_paper():
@@ -34,7 +41,7 @@ def test_best_point_of_the_grid_is_shown_beside_the_paper():
         record(t, 0.5905 + 0.001 * t.seed / 10 + (0.01 if ("gamma", 1.5) in t.params else 0))
         for t in competitors.trials("vowel", "LS")
     ]
-    page = competitors_page.page(records)
+    page = competitors_page.page(records, NO_SCALING)
     assert ".610 ± .006 (20)<br>paper .602 ± .026" in page
     assert "gamma=1.5" in page
 
@@ -43,7 +50,7 @@ def test_far_cell_without_a_reason_is_an_error(monkeypatch):
     monkeypatch.setattr(competitors_page, "REASONS", {})
     records = [record(t, 0.1 + t.seed / 1e5) for t in competitors.trials("vowel", "LS")]
     with pytest.raises(ValueError, match=r"LS on vowel is .* say why"):
-        competitors_page.page(records)
+        competitors_page.page(records, NO_SCALING)
 
 
 def test_reasons_take_their_figures_from_the_records(monkeypatch):
@@ -54,7 +61,7 @@ def test_reasons_take_their_figures_from_the_records(monkeypatch):
         record(t, 0.4 if ("gamma", 10.0) in t.params else 0.5)
         for t in competitors.trials("vowel", "LS raw")
     ]
-    assert "raw .500, at ten .400" in competitors_page.page(records)
+    assert "raw .500, at ten .400" in competitors_page.page(records, NO_SCALING)
 
 
 def test_plan_uses_the_papers_seeds_and_grids():

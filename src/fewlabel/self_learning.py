@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +42,9 @@ from fewlabel.policies import Policy, Selection, make_policy
 from fewlabel.statistics import Floats, Ints
 from fewlabel.transductive import transductive_bound
 from fewlabel.votes import vote_matrix
+
+if TYPE_CHECKING:
+    from fewlabel.report import Report
 
 
 class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -115,6 +118,10 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         ``label_proba`` were the true probabilities. May exceed 1. NaN without unlabelled rows.
     confusion_bound_ : ndarray of shape (n_classes, n_classes)
         The bounds of the conditional risks behind it, with the same caveat.
+    initial_votes_ : ndarray of shape (n_unlabeled, n_classes)
+        Votes of ``initial_estimator_`` for the unlabelled rows, in row order.
+    label_proba_ : ndarray of shape (n_unlabeled, n_classes)
+        What stood for P(Y|x) of the unlabelled rows in these bounds, in row order.
     n_features_in_, feature_names_in_ : as in scikit-learn, if the base estimator has them
 
     Examples
@@ -227,7 +234,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.thresholds_ = np.full(len(self.classes_), np.nan)
         self.labeled_iter_ = np.where(training.codes == UNLABELED, -1, 0)
         votes, _ = self._train_and_vote(training, base, unlabeled)
-        self.initial_estimator_ = self.estimator_
+        self.initial_estimator_, self.initial_votes_ = self.estimator_, votes
         label_proba = initial_label_proba(self.label_proba, votes, unlabeled, len(training.codes))
         left = np.arange(len(unlabeled))  # positions in `unlabeled` of the rows not yet trusted
         while len(left):
@@ -311,6 +318,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.transduction_ = self.classes_[proba.argmax(axis=1)]
         self.pseudo_labels_ = self.classes_[training.pseudo_codes]
         self.n_iter_ = len(self.history_)
+        self.label_proba_ = label_proba
         self.risk_bound_, self.confusion_bound_ = float("nan"), np.full((K, K), np.nan)
         if len(unlabeled):
             lowest = min(1.0 / K, float(votes.max(axis=1).min()))  # rounding may go below 1/K
@@ -357,7 +365,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             ``y_true``, the true labels of all rows, or ``X_test`` and ``y_test``: fill the column
             ``excess``, how far each number is from the true error. ``method`` and ``smoothing``:
             how the mislabelling matrix is estimated, see
-            :func:`fewlabel.assessment.estimate_mislabeling`.
+            :func:`fewlabel.assessment.estimate_mislabeling`. ``calibrate=False``: take the votes
+            for probabilities as they are, as in the paper and in ``risk_bound_``.
 
         Returns
         -------
@@ -367,6 +376,31 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             ``label_proba`` and the matrix were the true ones.
         """
         return transduction_bounds(self, X, y, **options)
+
+    def report(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        y_true: ArrayLike | None = None,
+        title: str = "",
+    ) -> Report:
+        """What was learned, for people: shown in a notebook, or saved as HTML, JSON or Markdown.
+
+        Parameters
+        ----------
+        X, y : optional
+            Those of ``fit``. With them the votes that stand for P(Y|x) in the bounds are
+            calibrated on held-out votes for the labelled rows.
+        y_true : array-like of shape (n_samples,), optional
+            The true labels of these rows, as far as they are known (None or NaN elsewhere), to show
+            the true error beside the bounds.
+        title : str, optional
+        """
+        from fewlabel.report import Report
+
+        check_is_fitted(self)
+        return Report.of(self, X, y, truth=y_true, title=title)
 
     # --- scikit-learn ------------------------------------------------------------------------
 
