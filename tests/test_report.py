@@ -57,7 +57,7 @@ def evil_summary() -> dict[str, Any]:
         clf,
         X,
         target,
-        truth=y,
+        y_true=y,
         title=EVIL[0],
         data={"columns": [{"name": EVIL[1], "kind": "number", "treatment": "</style>"}]},
         show_rows=lambda rows: [{EVIL[1]: EVIL[0], "=x": EVIL[2]} for _ in rows],
@@ -70,7 +70,7 @@ def evil_summary() -> dict[str, Any]:
 
 def test_summary_agrees_with_the_bounds_of_the_library(fitted):
     clf, X, target, y = fitted
-    summary = summarize(clf, X, target, truth=y)
+    summary = summarize(clf, X, target, y_true=y)
     state = FinalState.of(clf, X, target)
     first = clf.initial_votes_
     trusted = first.max(axis=1) >= state.thresholds[first.argmax(axis=1)]
@@ -124,7 +124,7 @@ def walk(node: Any):
 
 def test_every_bound_says_what_it_is(fitted):
     clf, X, target, y = fitted
-    summary = summarize(clf, X, target, truth=y)
+    summary = summarize(clf, X, target, y_true=y)
     json.dumps(summary, allow_nan=False)
     bounds = [node for node in walk(summary) if "assumption" in node and "value" in node]
     assert len(bounds) > 8
@@ -149,7 +149,7 @@ def test_the_guarantee_holds(seed: int):
     truth = y.copy()
     truth[::7] = None  # unknown
     truth[5::11] = 9  # a class that no labelled row has
-    for entry in summarize(clf, X, target, truth=truth)["errors"]:
+    for entry in summarize(clf, X, target, y_true=truth)["errors"]:
         assert entry["guarantee"]["value"] >= entry["true_error"] - 1e-12
 
 

@@ -81,7 +81,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     state = FinalState.of(clf, X, labels)
     summary = summarize(
         clf,
-        truth=None
+        y_true=None
         if options.truth is None
         else target_labels(table.column(options.truth), options.unlabeled),
         title=f"{options.target}, learned from {path.name}",
