@@ -66,7 +66,7 @@ baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows wit
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size
 
 browser-tests: $(READY)  ## Test the report in headless Chromium, which is installed if missing and possible
-	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	@{ command -v chromium && command -v chromedriver; } >/dev/null || \
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
 		echo "Chromium cannot be installed here: the tests will be skipped, with this reason"
 	$(BIN)/python -m pytest -q tests/test_report_browser.py

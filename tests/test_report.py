@@ -27,7 +27,7 @@ from fewlabel.report.html import json_for_html, label_next_csv
 from fewlabel.report.markdown import text
 from fewlabel.report.state import FinalState, next_to_label
 from fewlabel.report.summarize import MAX_CLASSES, summarize
-from fewlabel.report.words import percent, warnings_of
+from fewlabel.report.words import headline, percent, warnings_of
 
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
@@ -219,6 +219,22 @@ def test_warnings(fitted):
     assert "too confident" in found
     summary["calibration"].update(confidence=0.62)
     assert "too confident" not in " ".join(warnings_of(summary))
+
+
+@pytest.mark.parametrize(
+    ("trusted", "everything", "says"),
+    [
+        (0.1, 0.3, "at most 10.0 % of the trusted labels and 30.0 % of all labels are wrong"),
+        (0.1, 1.2, "of the trusted labels are wrong (an estimate); of all labels it says nothing"),
+        (1.1, 1.2, "says nothing here"),
+        (None, 0.3, "at most 30.0 % of all labels are wrong (an estimate)"),
+    ],
+)
+def test_a_bound_above_one_says_nothing(trusted: float, everything: float, says: str, fitted):
+    summary = summarize(*fitted[:3])
+    for entry in summary["errors"]:
+        entry["bound"]["value"] = trusted if entry["key"] == "trusted" else everything
+    assert says.replace(" %", "\N{NO-BREAK SPACE}%") in headline(summary)[1]
 
 
 def test_budget_is_told(fitted):
