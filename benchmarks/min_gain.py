@@ -102,7 +102,7 @@ def main() -> None:
         nargs="+",
         default=["vowel", "protein", "dna", "pageblocks", "pendigits", "letter"],
     )
-    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--write", type=Path, help="write the page to this file")
     options = parser.parse_args()
     lines = ["| set | trials | rule | accuracy | refits | seconds |", "|---|---|---|---|---|---|"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
+from scipy.sparse import coo_array
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
@@ -137,6 +138,16 @@ def test_follows_the_label_proba_of_the_classifier(digits, label_proba):
     assert {b.name: b for b in classifier.bounds(X, masked)}["TB"].value == pytest.approx(
         classifier.risk_bound_
     )
+
+
+def test_sparse_rows_give_the_same_table(digits):
+    X, _, masked = digits
+    forest = RandomForestClassifier(20, random_state=0)
+    tables = []
+    for rows in (X, coo_array(X)):
+        classifier = SelfLearningClassifier(forest, max_iter=1, random_state=0).fit(rows, masked)
+        tables.append([bound.value for bound in classifier.bounds(rows, masked)])
+    np.testing.assert_allclose(*tables)
 
 
 def test_held_out_votes_fall_back_to_cross_fitting(digits):

@@ -40,6 +40,7 @@ __all__ = [
     "encode_target",
     "fit_weight_name",
     "indexable_rows",
+    "labeled_part",
     "n_rows",
     "take_rows",
     "unlabeled_mask",
@@ -336,6 +337,11 @@ def encode_target(
     missing_label : object, default="auto"
         What marks an unlabelled row, see :func:`unlabeled_mask`.
     """
+    if y is None:
+        raise ValueError(
+            "The classifier requires y to be passed, but the target y is None. Pass the labels, "
+            "with -1 (or NaN or None) for unlabelled rows."
+        )
     column = _as_column(y)
     unlabeled = _unlabeled_mask(column, missing_label)
     if unlabeled.all():
@@ -364,6 +370,19 @@ def encode_target(
     codes = np.full(len(column), UNLABELED, dtype=np.intp)
     codes[~unlabeled] = codes_labeled
     return codes, classes
+
+
+def labeled_part(
+    X: Any, y: Any, classes: NDArray[Any], missing_label: object
+) -> tuple[NDArray[np.intp], Any, NDArray[Any]]:
+    """Numbers, features and labels of the labelled rows: those that can be scored."""
+    labeled = np.flatnonzero(~unlabeled_mask(y, missing_label))
+    if len(labeled) == 0:
+        raise ValueError("y has no labelled row to score on.")
+    if len(labeled) == n_rows(X):
+        return labeled, X, y
+    truth = np.asarray(take_rows(y, labeled)).astype(classes.dtype)
+    return labeled, take_rows(indexable_rows(X), labeled), truth
 
 
 # --- base estimators -------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._validation import UNLABELED, encode_target, take_rows
+from fewlabel._validation import UNLABELED, encode_target, indexable_rows, take_rows
 from fewlabel.bounds import Bound, bounds_table
 from fewlabel.held_out import held_out_votes
 from fewlabel.margins import Floats
@@ -65,6 +65,7 @@ def gather(
     held-out votes most probable, see :func:`calibration_power`.
     """
     check_is_fitted(classifier)
+    X = indexable_rows(X)
     codes, classes = encode_target(y, classifier.missing_label)
     if len(codes) != len(classifier.transduction_) or not np.array_equal(
         classes, classifier.classes_
@@ -116,7 +117,7 @@ def calibration_power(held_out: Floats, y: NDArray[np.intp]) -> float:
     .. math:: t^* = \arg\max_t \sum_x \ln \frac{v_Q(x,y)^t}{\sum_c v_Q(x,c)^t}
 
     A forest grown on few rows is underconfident: it votes for the right class more often than its
-    votes say, and t is well above 1.
+    votes say, and t is above 1.
     """
     logits = np.log(np.maximum(held_out, _LOWEST_VOTE))
     own = logits[np.arange(len(y)), y]
@@ -151,6 +152,7 @@ METHODS: dict[str, Callable[[Evidence], Floats]] = {
 take the pseudo-labels to be independent of x given Y, which they are not: the same votes made them.
 """
 
+# The nearest to the true matrix on the paper's data: docs/mislabeling.md (make mislabeling).
 DEFAULT_METHOD = "soft"
 
 

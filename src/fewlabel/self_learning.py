@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._rounds import initial_label_proba, round_line, round_record
+from fewlabel._rounds import final_bound, initial_label_proba, round_line, round_record
 from fewlabel._training import TrainingSet, default_forest, routed_fit_params
 from fewlabel._validation import (
     UNLABELED,
@@ -32,15 +32,13 @@ from fewlabel._validation import (
     check_features,
     encode_target,
     indexable_rows,
+    labeled_part,
     n_rows,
-    take_rows,
-    unlabeled_mask,
 )
 from fewlabel.assessment import transduction_bounds
 from fewlabel.bounds import Bound
 from fewlabel.policies import Policy, Selection, make_policy
 from fewlabel.statistics import Floats, Ints
-from fewlabel.transductive import transductive_bound
 from fewlabel.votes import vote_matrix
 
 if TYPE_CHECKING:
@@ -198,7 +196,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         policy = make_policy(self.policy)
         check_features(self, X, reset=True)
         X = indexable_rows(X)
-        codes, self.classes_ = encode_target(_required(y), self.missing_label)
+        codes, self.classes_ = encode_target(y, self.missing_label)
         if len(codes) != n_rows(X):
             raise ValueError(
                 f"X and y must have the same number of rows. Got {n_rows(X)} and {len(codes)}."
@@ -319,11 +317,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.pseudo_labels_ = self.classes_[training.pseudo_codes]
         self.n_iter_ = len(self.history_)
         self.label_proba_ = label_proba
-        self.risk_bound_, self.confusion_bound_ = float("nan"), np.full((K, K), np.nan)
-        if len(unlabeled):
-            lowest = min(1.0 / K, float(votes.max(axis=1).min()))  # rounding may go below 1/K
-            bound = transductive_bound(votes, label_proba, thresholds=lowest, tight=True)
-            self.risk_bound_, self.confusion_bound_ = bound.risk, bound.confusion
+        self.risk_bound_, self.confusion_bound_ = final_bound(votes, label_proba)
 
     # --- prediction --------------------------------------------------------------------------
 
@@ -345,14 +339,9 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on the labelled rows of a data set; unlabelled ones are left out."""
-        labeled = np.flatnonzero(~unlabeled_mask(y, self.missing_label))
-        if len(labeled) == 0:
-            raise ValueError("y has no labelled row to score on.")
-        if len(labeled) == n_rows(X):
-            return super().score(X, y, sample_weight)
+        labeled, X, truth = labeled_part(X, y, self.classes_, self.missing_label)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
-        truth = np.asarray(take_rows(y, labeled)).astype(self.classes_.dtype)
-        return super().score(take_rows(indexable_rows(X), labeled), truth, weight)
+        return super().score(X, truth, weight)
 
     def bounds(self, X: Any, y: ArrayLike, **options: Any) -> list[Bound]:
         """Estimates and bounds of the error on the unlabelled rows, as a table.
@@ -365,7 +354,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             ``y_true``, the true labels of all rows, or ``X_test`` and ``y_test``: fill the column
             ``excess``, how far each number is from the true error. ``method`` and ``smoothing``:
             how the mislabelling matrix is estimated, see
-            :func:`fewlabel.assessment.estimate_mislabeling`.
+            :func:`fewlabel.assessment.estimate_mislabeling`. ``calibrate=False``: take the votes
+            for probabilities as they are, as in the paper and in ``risk_bound_``.
 
         Returns
         -------
@@ -404,12 +394,3 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         tags = super().__sklearn_tags__()
         tags.input_tags = base_tags(self._base_estimator(0)).input_tags
         return tags
-
-
-def _required(y: ArrayLike | None) -> ArrayLike:
-    if y is None:
-        raise ValueError(
-            "SelfLearningClassifier requires y to be passed, but the target y is None. Pass the "
-            "labels, with -1 (or NaN or None) for unlabelled rows."
-        )
-    return y

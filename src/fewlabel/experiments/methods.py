@@ -158,6 +158,13 @@ VARIANTS: dict[str, Method] = {
     "QN-S3VM raw": Method(
         _baseline("QNS3VMClassifier"), "", _grid(lam=_STRENGTHS, lam_u=_STRENGTHS), home=_BASELINES
     ),
+    "QN-S3VM early": Method(
+        _baseline("QNS3VMClassifier", max_iter=5),
+        "",
+        _grid(lam=_STRENGTHS, lam_u=_STRENGTHS),
+        scaling="minmax",
+        home=_BASELINES,
+    ),
     "SVM": Method(
         _baseline("QNS3VMClassifier", lam_u=0.0),
         "",
@@ -174,6 +181,12 @@ VARIANTS: dict[str, Method] = {
     ),
     "LDA": Method(_lda("lsqr", "auto"), "", supervised=True),
     "LDA plain": Method(_lda("svd", None), "", supervised=True),
+    "FSLA unweighted": Method(
+        _self_learning("FixedThreshold", max_iter=10, pseudo_weight="uniform"),
+        "",
+        ({"threshold": 0.7},),
+        home=_CORE,
+    ),
     "DAS-RF no airbag": Method(
         _baseline("DASForestClassifier", airbag=None),
         "",
