@@ -103,7 +103,7 @@ def fit(
         typer.Option(
             help="Training budget: pseudo-labelled rows to train on in a round; 0 for all.", min=0
         ),
-    ] = 20_000,
+    ] = 100_000,
     seed: Seed = 0,
     jobs: Jobs = -1,
     encoding: Encoding = "utf-8",
