@@ -103,7 +103,7 @@ def fit(
         typer.Option(
             help="Training budget: pseudo-labelled rows to train on in a round; 0 for all.", min=0
         ),
-    ] = 20_000,
+    ] = 100_000,
     scheduler: Annotated[
         str | None,
         typer.Option(help="Fit a folder on Dask: local, or a scheduler's tcp://address."),

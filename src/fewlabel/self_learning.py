@@ -364,30 +364,16 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """
         return transduction_bounds(self, X, y, **options)
 
-    def report(
-        self,
-        X: Any = None,
-        y: ArrayLike | None = None,
-        *,
-        y_true: ArrayLike | None = None,
-        title: str = "",
-    ) -> Report:
-        """What was learned, for people: shown in a notebook, or saved as HTML, JSON or Markdown.
+    def report(self, X: Any = None, y: ArrayLike | None = None, **options: Any) -> Report:
+        """What was learned: shown in a notebook, ``save(path)`` writes HTML, JSON or Markdown.
 
-        Parameters
-        ----------
-        X, y : optional
-            Those of ``fit``. With them the votes that stand for P(Y|x) in the bounds are
-            calibrated on held-out votes for the labelled rows.
-        y_true : array-like of shape (n_samples,), optional
-            The true labels of these rows, as far as they are known (None or NaN elsewhere), to show
-            the true error beside the bounds.
-        title : str, optional
+        With the X and y of ``fit``, votes that stand for P(Y|x) in the bounds are calibrated.
+        ``y_true``, labels as far as they are known, shows the true error; ``title`` names it.
         """
         from fewlabel.report import Report
 
         check_is_fitted(self)
-        return Report.of(self, X, y, truth=y_true, title=title)
+        return Report.of(self, X, y, **options)
 
     # --- scikit-learn ------------------------------------------------------------------------
 

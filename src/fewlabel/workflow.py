@@ -26,7 +26,7 @@ from fewlabel.votes import vote_matrix
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_TRAIN = 20_000
+MAX_TRAIN = 100_000
 """Default training budget: so many pseudo-labelled rows are trained on in a round."""
 
 MAX_CLASSES = 1_000
@@ -81,7 +81,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     state = FinalState.of(clf, X, labels)
     summary = summarize(
         clf,
-        truth=None
+        y_true=None
         if options.truth is None
         else target_labels(table.column(options.truth), options.unlabeled),
         title=f"{options.target}, learned from {path.name}",
