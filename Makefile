@@ -15,7 +15,7 @@ help:  ## Show this list
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,scale,test]'
 	touch $@
 
 install: $(READY)  ## Create .venv and install fewlabel with everything the other targets need
@@ -82,6 +82,10 @@ report-calibration: $(READY)  ## Compare the report's bounds with the true error
 
 csv-scale: $(READY)  ## Measure `fewlabel fit` on a CSV of a million rows, write docs/csv_scale.md (slow)
 	$(BIN)/python -m benchmarks.csv_scale --records results/csv_scale.jsonl --write docs/csv_scale.md
+
+scaling: $(READY)  ## Measure memory out of core, partitions, workers and rows, write the tables of docs/scaling.md (an hour)
+	$(BIN)/python -m benchmarks.out_of_core --write docs/scaling.md
+	$(BIN)/python -m benchmarks.scaling --write docs/scaling.md
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -19,32 +19,8 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_parameter, validate_data
 
-__all__ = [
-    "UNLABELED",
-    "HasMethods",
-    "Interval",
-    "StrOptions",
-    "base_tags",
-    "check_codes",
-    "check_features",
-    "check_label_proba",
-    "check_labels",
-    "check_mislabeling",
-    "check_proba",
-    "check_relaxation",
-    "check_same_shape",
-    "check_thresholds",
-    "check_votes",
-    "check_votes_and_proba",
-    "check_weights",
-    "encode_target",
-    "fit_weight_name",
-    "indexable_rows",
-    "labeled_part",
-    "n_rows",
-    "take_rows",
-    "unlabeled_mask",
-]
+# scikit-learn's own vocabulary for parameters, passed on to the estimators.
+__all__ = ["HasMethods", "Interval", "StrOptions"]
 
 UNLABELED = -1
 """The code of an unlabelled row in every encoded target."""
