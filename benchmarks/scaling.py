@@ -116,12 +116,14 @@ def _mean(values: Any) -> str:
 # --- workers and rows ----------------------------------------------------------------------------
 
 
-def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def usage() -> tuple[float, float]:
+    """Processor seconds and peak MiB of this process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
-def timed_fit(folder: Path, workers: int, trees: int, max_train: int) -> tuple[float, float]:
-    """Seconds of a fit on a fresh cluster, and the largest peak of its workers in MiB."""
+def timed_fit(folder: Path, workers: int, trees: int, max_train: int) -> tuple[float, float, float]:
+    """Seconds of a fit on a fresh cluster; processor seconds and largest peak of its workers."""
     from distributed import Client, LocalCluster
 
     X, y = labeled()
@@ -136,27 +138,35 @@ def timed_fit(folder: Path, workers: int, trees: int, max_train: int) -> tuple[f
         Client(cluster) as client,
     ):
         clf = classifier(trees, max_train).set_params(max_iter=1, estimator__n_jobs=1)
+        before = sum(cpu for cpu, _ in client.run(usage).values())
         start = time.perf_counter()
         clf.fit(X, y, unlabeled=DaskRows(folder, client, out=folder.parent / f"out-{workers}"))
         seconds = time.perf_counter() - start
-        return seconds, max(client.run(peak).values())
+        after = client.run(usage).values()
+        return seconds, sum(cpu for cpu, _ in after) - before, max(peak for _, peak in after)
 
 
 def workers(sizes: list[int], counts: list[int], trees: int, max_train: int) -> Table:
     rows = []
     for n in sizes:
-        row: dict[str, Any] = {"rows": f"{n:,}"}
-        for count in counts:
-            with tempfile.TemporaryDirectory() as temporary:
-                folder = Path(temporary, "rows")
-                folder.mkdir()
-                write(folder, n)
-                seconds, most = timed_fit(folder, count, trees, max_train)
-            row[f"{count} worker(s), s"] = f"{seconds:.1f}"
-            row[f"rows/s, {count}"] = f"{n / seconds:,.0f}"
-            row[f"peak MiB a worker, {count}"] = f"{most:.0f}"
-        rows.append(row)
-        print(table(rows), flush=True)
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary, "rows")
+            folder.mkdir()
+            write(folder, n)
+            for count in counts:
+                seconds, cpu, peak = timed_fit(folder, count, trees, max_train)
+                rows.append(
+                    {
+                        "rows": f"{n:,}",
+                        "workers": count,
+                        "seconds": f"{seconds:.1f}",
+                        "rows/s": f"{n / seconds:,.0f}",
+                        "processor seconds": f"{cpu:.1f}",
+                        "rows/s/core": f"{n / cpu:,.0f}",
+                        "peak MiB a worker": f"{peak:.0f}",
+                    }
+                )
+                print(table(rows), flush=True)
     return rows
 
 
@@ -265,7 +275,7 @@ def main() -> None:
     names = ["statistics", "bytes", "paper", "accuracy", "workers"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=names, default=names)
-    parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--unit", type=int, default=1_000_000, help="rows of the smallest size")
     parser.add_argument("--write", type=Path, help="page whose tables are replaced")
     options = parser.parse_args()

@@ -34,7 +34,7 @@ LAYERS = [
     ["datasets", "report", "distributed", "demo", "model_files"],
     ["console", "plots"],
     ["experiments", "workflow"],
-    ["bounds_table"],
+    ["bounds_table", "folders"],
     ["commands"],
     ["cli"],
 ]

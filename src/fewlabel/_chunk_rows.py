@@ -57,6 +57,7 @@ class Rows(ABC):
             raise ValueError(f"train must be 'sample' or 'partitions'. Got {train!r} instead.")
         self.out, self.target, self.missing_label = out, target, missing_label
         self.resolution, self.train, self.layout = resolution, train, layout
+        self.n_unlabeled: int | None = None  # not known before the rows were read
 
     def layout_like(self, X: Any) -> Any:
         """What brings chunks into the form of these rows."""
@@ -155,4 +156,5 @@ def begin(rows: Rows) -> tuple[list[int], int]:
     sizes = rows.run(steps.begin, join, ("X",), ("marks",))
     n_read = [sizes[position][0] for position in range(len(sizes))]
     offsets = np.concatenate([[0], np.cumsum(n_read)[:-1]]).astype(int).tolist() if n_read else []
-    return offsets, sum(n for _, n in sizes.values())
+    rows.n_unlabeled = sum(n for _, n in sizes.values())
+    return offsets, rows.n_unlabeled

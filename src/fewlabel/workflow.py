@@ -68,7 +68,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     start = time.perf_counter()
     options.progress(f"reading {path.name}")
     table = read_table(path, encoding=options.encoding)
-    leave_out, notes = _no_features(table, options)
+    leave_out, notes = columns_left_out(table, options)
     labels = target_labels(table.column(options.target), options.unlabeled)
     check_labels(labels, options.target)
     plan = plan_columns(table, leave_out=leave_out)
@@ -110,7 +110,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
 # --- checks ----------------------------------------------------------------------------------
 
 
-def _no_features(table: pa.Table, options: FitOptions) -> tuple[dict[str, str], list[str]]:
+def columns_left_out(table: pa.Table, options: FitOptions) -> tuple[dict[str, str], list[str]]:
     """Columns that are no features and why; remarks for the report."""
     names = table.column_names
     require_column(names, options.target, "--target")
