@@ -7,15 +7,15 @@ READY := $(VENV)/.installed
 FEWLABEL_DATA ?= $(wildcard ../shared/data)
 export FEWLABEL_DATA
 
-.PHONY: help install demo test lint format types bench reproduction baselines baselines-run \
-	baselines-scaling baselines-full clean
+# No target but $(READY) is a file.
+.PHONY: $(shell sed -nE 's/^([a-z0-9-]+):.*/\1/p' $(MAKEFILE_LIST))
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,scale,test]'
 	touch $@
 
 install: $(READY)  ## Create .venv and install fewlabel with everything the other targets need
@@ -38,8 +38,20 @@ format: $(READY)  ## Rewrite the code in the project's style
 bench: $(READY)  ## Measure speed and memory side by side, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md
 
+bench-quick: $(READY)  ## The same at small sizes, to see that every benchmark runs
+	$(BIN)/python -m benchmarks --quick
+
 reproduction: $(READY)  ## Write docs/reproduction.md from the records in results/ (runs nothing)
 	$(BIN)/python -m fewlabel.experiments --all --no-run --out results --page docs/reproduction.md
+
+min-gain: $(READY)  ## Measure what the last rounds of self-learning bring, write docs/min_gain.md (slow)
+	$(BIN)/python -m benchmarks.min_gain --write docs/min_gain.md
+
+coverage: $(READY)  ## How often the PAC-Bayes bounds fail in 2,000 simulated samples, write docs/pac_bayes_coverage.md
+	$(BIN)/python -m benchmarks.coverage --write docs/pac_bayes_coverage.md
+
+mislabeling: $(READY)  ## Compare the estimators of the mislabelling matrix on real data, write docs/mislabeling.md
+	$(BIN)/python -m benchmarks.mislabeling --write docs/mislabeling.md
 
 baselines: $(READY)  ## Write docs/baselines.md, the competitors beside the paper, from the records
 	$(BIN)/python -m benchmarks.competitors page
@@ -52,6 +64,28 @@ baselines-scaling: $(READY)  ## Time the competitors against the number of rows
 
 baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows within 24 GiB
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size
+
+browser-tests: $(READY)  ## Test the report in headless Chromium, which is installed if missing and possible
+	@{ command -v chromium && command -v chromedriver; } >/dev/null || \
+		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
+		echo "Chromium cannot be installed here: the tests will be skipped, with this reason"
+	$(BIN)/python -m pytest -q tests/test_report_browser.py
+
+example: $(READY)  ## Run the example of the documentation, write its output into the pages
+	$(BIN)/python docs/example.py
+
+screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
+	$(BIN)/python docs/screenshots.py
+
+report-calibration: $(READY)  ## Compare the report's bounds with the true error, write docs/report_calibration.md
+	$(BIN)/python -m benchmarks.report_calibration --write docs/report_calibration.md
+
+csv-scale: $(READY)  ## Measure `fewlabel fit` on a CSV of a million rows, write docs/csv_scale.md (slow)
+	$(BIN)/python -m benchmarks.csv_scale --records results/csv_scale.jsonl --write docs/csv_scale.md
+
+scaling: $(READY)  ## Measure memory out of core, partitions, workers and rows, write the tables of docs/scaling.md (an hour)
+	$(BIN)/python -m benchmarks.out_of_core --write docs/scaling.md
+	$(BIN)/python -m benchmarks.scaling --write docs/scaling.md
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -239,8 +239,15 @@ def tandem_loss(predictions, q, proba):
     return total
 
 
-def error_rate(votes, proba):
-    return sum(1 - p[majority(v)] for v, p in zip(votes, proba)) / len(votes)
+def corrected_markov(votes, imperfect, P, lam, order):
+    """E[w (2 (1 - v))^order] - E[w (1 - lam - alpha)], w = 1/(lam + delta)."""
+    total = 0.0
+    for v, p in zip(votes, imperfect):
+        b = majority(v)
+        weight = 1 / (lam + delta_at(P, b))
+        loss = sum(p[c] * (2 * (1 - v[c])) ** order for c in range(len(v)))
+        total += weight * loss - weight * (1 - lam - P[b][b])
+    return total / len(votes)
 
 
 def confident_joint(labels, proba):

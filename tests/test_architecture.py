@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,29 +16,56 @@ SOURCE = Path(fewlabel.__file__).parent
 
 # Each module may import those before it; siblings on one line do not know each other.
 LAYERS = [
-    ["_validation", "_openml"],
-    ["votes", "margins", "fast_forest"],
+    ["_errors", "_validation", "_openml"],
+    ["votes", "margins", "fast_forest", "tables", "outputs", "preprocessing"],
     ["statistics", "cbound", "held_out"],
     ["transductive", "mislabeling"],
     ["thresholds", "pac_bayes", "bounds"],
     ["policies", "_training", "model_selection", "assessment"],
+    ["_rounds", "_chunk_source"],
+    ["_chunk_steps"],
+    ["_chunk_assess"],
+    ["_chunk_rows"],
+    ["_chunk_loop"],
+    ["out_of_core"],
     ["self_learning"],
     ["baselines", "posterior"],
     ["mixed_vote"],
-    ["datasets", "report", "plots", "distributed"],
-    ["experiments"],
+    ["datasets", "report", "distributed", "demo", "model_files"],
+    ["console", "plots"],
+    ["experiments", "workflow"],
+    ["bounds_table"],
+    ["commands"],
     ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
+# Convenience that reaches upwards, from inside a function only: (module, what it may import).
+UPWARDS = {
+    ("self_learning", "report"),  # clf.report()
+}
+
 
 def imports_of(path: Path) -> set[str]:
+    return _imports(ast.walk(_tree(path)))
+
+
+def imports_on_loading(path: Path) -> set[str]:
+    """Imports at the top level, without those of functions."""
+    return _imports(_tree(path).body)
+
+
+def _tree(path: Path) -> ast.Module:
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             node.body = []  # names for annotations are not dependencies
+    return tree
+
+
+def _imports(nodes: Iterable[ast.AST]) -> set[str]:
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("fewlabel."):
             found.add(node.module.split(".")[1])
         elif isinstance(node, ast.Import):
@@ -52,8 +80,11 @@ FILES = [p for p in SOURCE.rglob("*.py") if p.name not in ("__init__.py", "__mai
 def test_imports_point_one_way(path):
     home = path.relative_to(SOURCE).parts[0].removesuffix(".py")
     assert home in LEVEL, f"say in LAYERS where {home} stands"
-    for other in imports_of(path):
-        assert other == home or LEVEL[other] < LEVEL[home], f"{home} must not import {other}"
+    for other in imports_of(path) - {home}:
+        if (home, other) in UPWARDS:
+            assert other not in imports_on_loading(path), f"{home} may import {other} later only"
+        else:
+            assert LEVEL[other] < LEVEL[home], f"{home} must not import {other}"
 
 
 def test_import_is_light():

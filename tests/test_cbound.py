@@ -96,6 +96,10 @@ def test_bounds_equal_literal_formulas(case, lam):
     imperfect = imperfect_proba(proba, P)
     predicted = {reference.majority(v) for v in votes}
     assume(all(lam + reference.delta_at(P, b) > 1e-3 for b in predicted))
+    for bound, order in ((gibbs_bound, 1), (tandem_bound, 2)):
+        fast = bound(votes, imperfect, mislabeling=P, relaxation=lam)
+        slow = reference.corrected_markov(votes, imperfect, P, lam, order)
+        assert fast == pytest.approx(slow, rel=1e-9, abs=1e-7)
     if reference.margin_moment(votes, proba, 1) > 1e-6:
         assert c_bound(votes, proba) == pytest.approx(reference.c_bound(votes, proba), abs=1e-7)
     if reference.margin_moment(votes, imperfect, 1) > 1e-3:

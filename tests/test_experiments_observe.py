@@ -108,6 +108,9 @@ def test_without_errors_both_bounds_agree():
 def test_a_bound_that_does_not_apply_is_none():
     votes = np.array([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.2, 0.8]])
     assert cbil(votes, np.array([1, 1, 0, 0]), 0.0) is None
+    # A tie, δ = 0, is no bound either, however close to one rounding could make it.
+    tied = np.array([[0.9, 0.1], [0.2, 0.8], [0.9, 0.1], [0.2, 0.8]])
+    assert cbil(tied, np.array([0, 0, 1, 1]), 0.0) is None
 
 
 def test_the_most_confident_rows_are_kept():

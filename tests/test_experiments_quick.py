@@ -97,6 +97,14 @@ def test_a_second_run_only_draws_again(made):
     assert (made[0] / "figure2.svg").read_bytes() == svg
 
 
+def test_the_command_is_registered():
+    from fewlabel.cli import app
+
+    result = CliRunner().invoke(app, ["reproduce", "--help"])
+    assert result.exit_code == 0
+    assert "table1 ... table4" in result.output
+
+
 def test_bad_requests_are_refused(tmp_path):
     for arguments in (
         [],

@@ -32,6 +32,7 @@ def record(trial, accuracy=None, status="ok", seconds=1.0):
         "total_seconds": seconds,
         "machine": {"cpu": "abacus", "cores": 1},
         "versions": {"scikit-learn": "0"},
+        "limits": {"seconds": 600.0, "memory_mib": None},
     }
     if accuracy is not None:
         made |= {"scores": {"accuracy": accuracy}, "seconds": {"fit": 9.0, "cpu": seconds}}
@@ -73,7 +74,7 @@ def test_the_best_point_of_a_grid_is_shown_unless_it_ran_on_fewer_splits():
 def test_limits_make_na_and_errors_make_nothing():
     trials = VOWEL.grid("vowel", "RF")
     slow = cell(trials, by_key(record(t, status="time limit") for t in trials))
-    assert (slow.n, slow.limit) == (0, "time limit")
+    assert (slow.n, slow.limit) == (0, "over 600 s")
     broken = cell(trials, by_key(record(t, status="error") for t in trials))
     assert (broken.n, broken.limit) == (0, "")
 
@@ -108,7 +109,7 @@ def test_table_2_in_three_notations():
     line = next(text for text in page.splitlines() if text.startswith("| Vowel"))
     cells = [text.strip() for text in line.split("|")]
     assert cells[2].startswith(".585 ± .005 (4)<br>paper .586 ± .028<br>-0.1 SE")
-    assert cells[3] == "NA (time limit)<br>paper .602 ± .026"
+    assert cells[3] == "NA (over 600 s)<br>paper .602 ± .026"
     assert cells[4] == "not run<br>paper .208 ± .029"
     assert cells[9].startswith("**.695** ± .011 (4)")
     assert "SensIT (not available)" in page
@@ -209,6 +210,8 @@ def test_far_cells_are_listed_with_their_reason_or_as_unexplained(monkeypatch):
     assert reason("table2", "vowel", "MSLA") == "exact"
     assert reason("table3", "vowel", "MSLA") == "made up"
     assert reason("table3", "vowel", "RF") is None
+    monkeypatch.setitem(REASONS, ("table2", "vowel", "MSLA"), "RF: {vowel/RF}; LDA: {dna/LDA}")
+    assert "RF: .585 (4 trials); LDA: (not run)" in "\n".join(far_cells(VOWEL, found))
 
 
 def test_reasons_are_about_cells_that_exist():

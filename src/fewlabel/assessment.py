@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._validation import UNLABELED, encode_target, take_rows
+from fewlabel._validation import UNLABELED, encode_target, indexable_rows, take_rows
 from fewlabel.bounds import Bound, bounds_table
 from fewlabel.held_out import held_out_votes
 from fewlabel.margins import Floats
@@ -54,9 +56,16 @@ class Evidence(NamedTuple):
         return held_out_counts(self.y, self.held_out.argmax(axis=1), self.votes.shape[1])
 
 
-def gather(classifier: SelfLearningClassifier, X: Any, y: ArrayLike) -> Evidence:
-    """Evidence of a classifier that was fitted on these X and y."""
+def gather(
+    classifier: SelfLearningClassifier, X: Any, y: ArrayLike, *, calibrate: bool = True
+) -> Evidence:
+    """Evidence of a classifier that was fitted on these X and y.
+
+    ``calibrate``: whether votes that stand for P(Y|x) are raised to the power that makes the
+    held-out votes most probable, see :func:`calibration_power`.
+    """
     check_is_fitted(classifier)
+    X = indexable_rows(X)
     codes, classes = encode_target(y, classifier.missing_label)
     if len(codes) != len(classifier.transduction_) or not np.array_equal(
         classes, classifier.classes_
@@ -69,24 +78,58 @@ def gather(classifier: SelfLearningClassifier, X: Any, y: ArrayLike) -> Evidence
     labeled, unlabeled = np.flatnonzero(codes != UNLABELED), np.flatnonzero(codes == UNLABELED)
     if len(unlabeled) == 0:
         raise ValueError("There is no unlabelled row whose error could be bounded.")
-    return Evidence(
-        y=codes[labeled],
-        held_out=held_out_votes(
-            classifier.initial_estimator_, take_rows(X, labeled), codes[labeled]
-        ),
-        label_proba=_label_proba(classifier, X, unlabeled),
-        votes=classifier.transduction_proba_[unlabeled],
-    )
+    held_out = held_out_votes(classifier.initial_estimator_, take_rows(X, labeled), codes[labeled])
+    label_proba, are_votes = _label_proba(classifier, X, unlabeled)
+    if calibrate and are_votes:
+        label_proba = calibrated(label_proba, calibration_power(held_out, codes[labeled]))
+    votes = classifier.transduction_proba_[unlabeled]
+    return Evidence(codes[labeled], held_out, label_proba, votes)
 
 
-def _label_proba(classifier: SelfLearningClassifier, X: Any, unlabeled: NDArray[np.intp]) -> Floats:
+def _label_proba(
+    classifier: SelfLearningClassifier, X: Any, unlabeled: NDArray[np.intp]
+) -> tuple[Floats, bool]:
+    """What stands for P(Y|x), and whether it is the votes of the initial classifier."""
     given = classifier.label_proba
     if not isinstance(given, str):
-        return np.asarray(given, dtype=np.float64)[unlabeled]
+        return np.asarray(given, dtype=np.float64)[unlabeled], False
     if given == "supervised":
-        return vote_matrix(classifier.initial_estimator_, X, rows=unlabeled)
+        return vote_matrix(classifier.initial_estimator_, X, rows=unlabeled), True
     votes = classifier.transduction_proba_[unlabeled]
-    return votes if given == "current" else np.full_like(votes, 1.0 / votes.shape[1])
+    return votes if given == "current" else np.full_like(votes, 1.0 / votes.shape[1]), False
+
+
+# --- calibration -----------------------------------------------------------------------------
+
+# A vote of 0 only says that no voter of a finite number chose the class.
+_LOWEST_VOTE = 1e-3
+
+
+def calibrated(votes: Floats, power: float) -> Floats:
+    """Votes raised to a power and normalised (temperature scaling with temperature 1/power)."""
+    raised = np.maximum(votes, _LOWEST_VOTE) ** power
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+def calibration_power(held_out: Floats, y: NDArray[np.intp]) -> float:
+    r"""The power with which held-out votes give the true labels the highest likelihood.
+
+    .. math:: t^* = \arg\max_t \sum_x \ln \frac{v_Q(x,y)^t}{\sum_c v_Q(x,c)^t}
+
+    A forest grown on few rows is underconfident: it votes for the right class more often than its
+    votes say, and t is above 1.
+    """
+    logits = np.log(np.maximum(held_out, _LOWEST_VOTE))
+    own = logits[np.arange(len(y)), y]
+
+    def loss(log_power: float) -> float:
+        power = np.exp(log_power)
+        return float(np.mean(logsumexp(power * logits, axis=1) - power * own))
+
+    # One bounded parameter: few labelled rows suffice, and rows that are all right cannot drive it
+    # to infinity.
+    best = minimize_scalar(loss, bounds=(np.log(0.1), np.log(20.0)), method="bounded")
+    return float(np.exp(best.x))
 
 
 # --- the mislabelling matrix of the pseudo-labels --------------------------------------------
@@ -109,6 +152,7 @@ METHODS: dict[str, Callable[[Evidence], Floats]] = {
 take the pseudo-labels to be independent of x given Y, which they are not: the same votes made them.
 """
 
+# The nearest to the true matrix on the paper's data: docs/mislabeling.md (make mislabeling).
 DEFAULT_METHOD = "soft"
 
 
@@ -134,6 +178,7 @@ def transduction_bounds(
     y_test: ArrayLike | None = None,
     method: str = DEFAULT_METHOD,
     smoothing: float = 1.0,
+    calibrate: bool = True,
 ) -> list[Bound]:
     r"""Estimated bounds on the error of the transduction; see ``SelfLearningClassifier.bounds``.
 
@@ -141,7 +186,7 @@ def transduction_bounds(
     :math:`P(\hat Y=i\mid x)=\sum_j\hat p_{i,j}P(Y=j\mid x)`. The pseudo-labels themselves would
     contradict it: they always agree with the vote that made them.
     """
-    evidence = gather(classifier, X, y)
+    evidence = gather(classifier, X, y, calibrate=calibrate)
     matrix = estimate_mislabeling(evidence, method, smoothing=smoothing)
     error = None
     if y_true is not None:

@@ -59,10 +59,15 @@ def alpha_delta(mislabeling: ArrayLike) -> tuple[Floats, Floats]:
     ([0.75, 0.5], [0.25, 0.25])
     """
     matrix = check_mislabeling(mislabeling)
+    alpha = np.diag(matrix).copy()
+    return alpha, alpha - off_diagonal(matrix).max(axis=1)
+
+
+def off_diagonal(matrix: Floats) -> Floats:
+    """The matrix with a diagonal that is never the maximum."""
     rivals = matrix.copy()
     np.fill_diagonal(rivals, -np.inf)
-    alpha = np.diag(matrix).copy()
-    return alpha, alpha - rivals.max(axis=1)
+    return rivals
 
 
 def class_correction(

@@ -13,10 +13,13 @@ from fewlabel._validation import base_tags, check_weights, n_rows, take_rows
 
 
 class FastForestClassifier(ClassifierMixin, BaseEstimator):
-    r"""Random forest of full trees grown by scikit-learn-intelex, several times faster.
+    r"""Random forest of full trees grown by scikit-learn-intelex.
+
+    Faster than scikit-learn's on some processors, not on all: ``docs/benchmarks.md`` has both side
+    by side, and ``python -m benchmarks --only fast_forest`` measures yours.
 
     scikit-learn-intelex hands a bootstrapped forest back to scikit-learn, without a word, as soon
-    as rows are weighted (with scikit-learn 1.9 and later). This class keeps it fast: weights become
+    as rows are weighted (with scikit-learn 1.9 and later). This class keeps its own: weights become
     repetitions. A row of weight w (mean weight 1) is repeated 2w times, rounded at random so that
     the expectation is right, and each tree draws half of these rows with replacement: as many as
     there are rows, each with probability proportional to its weight, which is what weights mean in

@@ -25,7 +25,7 @@ from fewlabel._validation import (
     check_same_shape,
     check_votes,
 )
-from fewlabel.cbound import alpha_delta
+from fewlabel.cbound import alpha_delta, off_diagonal
 from fewlabel.margins import Floats
 
 # Few enough for the cache, and for BLAS not to split such narrow products over threads at a loss.
@@ -75,9 +75,7 @@ def mislabeling_report(mislabeling: ArrayLike) -> MislabelingReport:
     """
     matrix = check_mislabeling(mislabeling)
     alpha, delta = alpha_delta(matrix)
-    rivals = matrix.copy()
-    np.fill_diagonal(rivals, -np.inf)
-    return MislabelingReport(alpha, delta, rivals.argmax(axis=1), ~(delta > 0))
+    return MislabelingReport(alpha, delta, off_diagonal(matrix).argmax(axis=1), ~(delta > 0))
 
 
 def imperfect_proba(label_proba: ArrayLike, mislabeling: ArrayLike) -> Floats:

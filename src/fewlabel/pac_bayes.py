@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewlabel._validation import check_relaxation, check_same_shape
-from fewlabel.cbound import Correction, cantelli_bound
+from fewlabel.cbound import Correction, cantelli_bound, off_diagonal
 from fewlabel.margins import Floats, MarginSums, margin_sums
 from fewlabel.mislabeling import check_counts
 
@@ -324,9 +324,7 @@ def _alpha_delta(
     if counts is None:
         return np.ones(n_classes), np.ones(n_classes)
     lower, upper = mislabeling_interval(counts, epsilon, inequality=inequality)
-    rivals = upper.copy()
-    np.fill_diagonal(rivals, -np.inf)
-    return np.diag(upper).copy(), np.diag(lower) - rivals.max(axis=1)
+    return np.diag(upper).copy(), np.diag(lower) - off_diagonal(upper).max(axis=1)
 
 
 def _correction(alpha: Floats, delta: Floats, weighting: str) -> Correction:

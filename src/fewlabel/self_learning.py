@@ -7,12 +7,11 @@ put together in :mod:`fewlabel._training`.
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +20,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
+from fewlabel._chunk_loop import learn_in_chunks
+from fewlabel._rounds import (
+    final_bound,
+    initial_label_proba,
+    keep_record,
+    n_selected,
+    reason_to_stop,
+    round_record,
+)
 from fewlabel._training import TrainingSet, default_forest, routed_fit_params
 from fewlabel._validation import (
     UNLABELED,
@@ -29,19 +37,20 @@ from fewlabel._validation import (
     StrOptions,
     base_tags,
     check_features,
-    check_proba,
     encode_target,
     indexable_rows,
+    labeled_part,
     n_rows,
-    take_rows,
-    unlabeled_mask,
 )
 from fewlabel.assessment import transduction_bounds
 from fewlabel.bounds import Bound
-from fewlabel.policies import Policy, Selection, make_policy
+from fewlabel.out_of_core import as_rows
+from fewlabel.policies import Policy, make_policy
 from fewlabel.statistics import Floats, Ints
-from fewlabel.transductive import transductive_bound
 from fewlabel.votes import vote_matrix
+
+if TYPE_CHECKING:
+    from fewlabel.report import Report
 
 
 class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -103,7 +112,10 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     thresholds_ : ndarray of shape (n_classes,)
         Thresholds of the last round; NaN if there was none.
     history_ : list of dict
-        A record for each round; ``pandas.DataFrame(clf.history_)`` shows it as a table.
+        A record for each round: rows left before it, rows selected (also per class), thresholds,
+        what the policy's criterion says of the error among the selected rows (per class and for
+        all), and seconds in the search, the refit and its votes on the rows that are left.
+        ``pandas.DataFrame(clf.history_)`` shows it as a table.
     n_iter_ : int
     termination_condition_ : {"all_labeled", "no_selection", "min_gain", "max_iter", "no_unlabeled"}
     risk_bound_ : float
@@ -112,6 +124,10 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         ``label_proba`` were the true probabilities. May exceed 1. NaN without unlabelled rows.
     confusion_bound_ : ndarray of shape (n_classes, n_classes)
         The bounds of the conditional risks behind it, with the same caveat.
+    initial_votes_ : ndarray of shape (n_unlabeled, n_classes)
+        Votes of ``initial_estimator_`` for the unlabelled rows, in row order.
+    label_proba_ : ndarray of shape (n_unlabeled, n_classes)
+        What stood for P(Y|x) of the unlabelled rows in these bounds, in row order.
     n_features_in_, feature_names_in_ : as in scikit-learn, if the base estimator has them
 
     Examples
@@ -169,7 +185,13 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        unlabeled: Any = None,
+        **params: Any,
     ) -> Self:
         """Learn from labelled and unlabelled rows.
 
@@ -181,14 +203,20 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             Labels, with unlabelled rows marked (see ``missing_label``).
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, multiplied with those of ``pseudo_weight``.
+        unlabeled : UnlabeledRows, DaskRows, path, Arrow data set, callable or list, optional
+            Unlabelled rows that need not fit in memory, see :class:`UnlabeledRows`; X and y are
+            then the labelled rows, and ``transduction_`` etc. go to a folder, not into memory.
         **params : dict
             Metadata for the base estimator's ``fit``, if metadata routing is enabled.
         """
         self._validate_params()
         policy = make_policy(self.policy)
+        if unlabeled is not None:
+            rows, routed = as_rows(unlabeled), routed_fit_params(self, params)
+            return learn_in_chunks(self, X, y, rows, policy, sample_weight, routed)
         check_features(self, X, reset=True)
         X = indexable_rows(X)
-        codes, self.classes_ = encode_target(_required(y), self.missing_label)
+        codes, self.classes_ = encode_target(y, self.missing_label)
         if len(codes) != n_rows(X):
             raise ValueError(
                 f"X and y must have the same number of rows. Got {n_rows(X)} and {len(codes)}."
@@ -223,27 +251,30 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.history_: list[dict[str, Any]] = []
         self.thresholds_ = np.full(len(self.classes_), np.nan)
         self.labeled_iter_ = np.where(training.codes == UNLABELED, -1, 0)
-        votes, seconds = self._train_and_vote(training, base, unlabeled)
-        self.initial_estimator_ = self.estimator_
-        label_proba = self._initial_label_proba(votes, unlabeled, len(training.codes))
+        votes, _ = self._train_and_vote(training, base, unlabeled)
+        self.initial_estimator_, self.initial_votes_ = self.estimator_, votes
+        label_proba = initial_label_proba(self.label_proba, votes, unlabeled, len(training.codes))
         left = np.arange(len(unlabeled))  # positions in `unlabeled` of the rows not yet trusted
         while len(left):
+            n_left, iteration = len(left), len(self.history_) + 1
             proba = votes if label_proba is None else label_proba[left]
             start = time.perf_counter()
-            selection = policy.select(votes, proba, len(self.history_) + 1)
-            seconds["search"] = time.perf_counter() - start
-            stop = self._stop_before(selection, len(left), len(unlabeled))
+            selection = policy.select(votes, proba, iteration)
+            seconds_search = time.perf_counter() - start
+            selected, done = n_selected(selection, n_left), iteration - 1
+            stop = reason_to_stop(selected, len(unlabeled), done, self.max_iter, self.min_gain)
             if stop:
                 self.termination_condition_ = stop
                 break
-            chosen = selection.mask
-            pseudo = votes[chosen].argmax(axis=1)
-            training.trust(unlabeled[left[chosen]], pseudo)
+            chosen = unlabeled[left[selection.mask]]
+            pseudo = votes[selection.mask].argmax(axis=1)
+            training.trust(chosen, pseudo)
             self.thresholds_ = selection.thresholds
-            self.labeled_iter_[unlabeled[left[chosen]]] = len(self.history_) + 1
-            self._record(selection, pseudo, len(left), seconds)
-            left = left[~chosen]
+            self.labeled_iter_[chosen] = iteration
+            left = left[~selection.mask]
             votes, seconds = self._train_and_vote(training, base, unlabeled[left])
+            seconds["search"] = seconds_search
+            keep_record(self, round_record(iteration, n_left, selection, pseudo, seconds))
         else:
             self.termination_condition_ = "all_labeled" if len(unlabeled) else "no_unlabeled"
         final_votes = self._final_votes(training, left, votes)
@@ -260,66 +291,6 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         if len(rows):
             votes = vote_matrix(self.estimator_, training.X, rows=rows)
         return votes, {"fit": fitted - start, "votes": time.perf_counter() - fitted}
-
-    def _initial_label_proba(self, votes: Floats, unlabeled: Ints, n: int) -> Floats | None:
-        """P(Y|x) of every unlabelled row, or None for "whatever the current votes are"."""
-        if isinstance(self.label_proba, str):
-            if self.label_proba == "current":
-                return None
-            if self.label_proba == "uniform":
-                return np.full_like(votes, 1.0 / votes.shape[1])
-            return votes
-        given = np.asarray(self.label_proba, dtype=np.float64)
-        if given.shape != (n, votes.shape[1]):
-            raise ValueError(
-                f"label_proba must have shape (n_samples, n_classes) = {(n, votes.shape[1])}. "
-                f"Got {given.shape} instead."
-            )
-        return check_proba(given[unlabeled], "label_proba") if len(unlabeled) else votes
-
-    def _stop_before(self, selection: Selection, n_left: int, n_unlabeled: int) -> str | None:
-        if selection.mask.shape != (n_left,):
-            raise ValueError(
-                f"The policy's mask must have shape ({n_left},), one entry for each unlabelled row "
-                f"that is left. Got {selection.mask.shape} instead."
-            )
-        selected = int(selection.mask.sum())
-        if self.max_iter is not None and len(self.history_) >= self.max_iter:
-            return "max_iter"
-        if selected == 0:
-            return "no_selection"
-        # A round that takes all that is left ends the work anyway.
-        if selected < self.min_gain * n_unlabeled and self.history_:
-            return "min_gain"
-        return None
-
-    def _record(
-        self, selection: Selection, pseudo: Ints, n_left: int, seconds: dict[str, float]
-    ) -> None:
-        counts = np.bincount(pseudo, minlength=len(self.classes_))
-        errors = selection.errors
-        record = {
-            "iteration": len(self.history_) + 1,
-            "n_unlabeled": n_left,
-            "n_selected": int(counts.sum()),
-            "n_selected_per_class": counts.tolist(),
-            "thresholds": selection.thresholds.tolist(),
-            "error_bounds": None if errors is None else errors.tolist(),
-            # Each class's bound is on the error among its selected rows: their mean is on all.
-            "error_bound": (
-                None if errors is None else float(np.nansum(errors * counts) / counts.sum())
-            ),
-            **{f"seconds_{what}": value for what, value in seconds.items()},
-        }
-        self.history_.append(record)
-        if self.verbose:
-            bound = "" if errors is None else f", estimated error bound {record['error_bound']:.3f}"
-            sys.stdout.write(
-                f"[SelfLearningClassifier] round {record['iteration']}: trusted "
-                f"{record['n_selected']} of {n_left} rows{bound}\n"
-            )
-        if self.callback is not None:
-            self.callback(record)
 
     def _final_votes(self, training: TrainingSet, left: Ints, left_votes: Floats) -> Floats:
         # The rows that are left have just been voted on: only the trusted ones are missing.
@@ -343,11 +314,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.transduction_ = self.classes_[proba.argmax(axis=1)]
         self.pseudo_labels_ = self.classes_[training.pseudo_codes]
         self.n_iter_ = len(self.history_)
-        self.risk_bound_, self.confusion_bound_ = float("nan"), np.full((K, K), np.nan)
-        if len(unlabeled):
-            lowest = min(1.0 / K, float(votes.max(axis=1).min()))  # rounding may go below 1/K
-            bound = transductive_bound(votes, label_proba, thresholds=lowest, tight=True)
-            self.risk_bound_, self.confusion_bound_ = bound.risk, bound.confusion
+        self.label_proba_ = label_proba
+        self.risk_bound_, self.confusion_bound_ = final_bound(votes, label_proba)
 
     # --- prediction --------------------------------------------------------------------------
 
@@ -369,14 +337,9 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on the labelled rows of a data set; unlabelled ones are left out."""
-        labeled = np.flatnonzero(~unlabeled_mask(y, self.missing_label))
-        if len(labeled) == 0:
-            raise ValueError("y has no labelled row to score on.")
-        if len(labeled) == n_rows(X):
-            return super().score(X, y, sample_weight)
+        labeled, X, truth = labeled_part(X, y, self.classes_, self.missing_label)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
-        truth = np.asarray(take_rows(y, labeled)).astype(self.classes_.dtype)
-        return super().score(take_rows(indexable_rows(X), labeled), truth, weight)
+        return super().score(X, truth, weight)
 
     def bounds(self, X: Any, y: ArrayLike, **options: Any) -> list[Bound]:
         """Estimates and bounds of the error on the unlabelled rows, as a table.
@@ -389,7 +352,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             ``y_true``, the true labels of all rows, or ``X_test`` and ``y_test``: fill the column
             ``excess``, how far each number is from the true error. ``method`` and ``smoothing``:
             how the mislabelling matrix is estimated, see
-            :func:`fewlabel.assessment.estimate_mislabeling`.
+            :func:`fewlabel.assessment.estimate_mislabeling`. ``calibrate=False``: take the votes
+            for probabilities as they are, as in the paper and in ``risk_bound_``.
 
         Returns
         -------
@@ -399,6 +363,17 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             ``label_proba`` and the matrix were the true ones.
         """
         return transduction_bounds(self, X, y, **options)
+
+    def report(self, X: Any = None, y: ArrayLike | None = None, **options: Any) -> Report:
+        """What was learned: shown in a notebook, ``save(path)`` writes HTML, JSON or Markdown.
+
+        With the X and y of ``fit``, votes that stand for P(Y|x) in the bounds are calibrated.
+        ``y_true``, labels as far as they are known, shows the true error; ``title`` names it.
+        """
+        from fewlabel.report import Report
+
+        check_is_fitted(self)
+        return Report.of(self, X, y, **options)
 
     # --- scikit-learn ------------------------------------------------------------------------
 
@@ -417,12 +392,3 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         tags = super().__sklearn_tags__()
         tags.input_tags = base_tags(self._base_estimator(0)).input_tags
         return tags
-
-
-def _required(y: ArrayLike | None) -> ArrayLike:
-    if y is None:
-        raise ValueError(
-            "SelfLearningClassifier requires y to be passed, but the target y is None. Pass the "
-            "labels, with -1 (or NaN or None) for unlabelled rows."
-        )
-    return y

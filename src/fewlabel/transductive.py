@@ -25,6 +25,7 @@ linear program, which ``tight=True`` gives.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -167,57 +168,50 @@ def transductive_bound(
     return TransductiveBound(confusion, u / source.n_rows, trusted / source.n_rows)
 
 
+class BoundOptions(TypedDict, total=False):
+    """The keyword arguments of :func:`transductive_bound`, for the functions that pass them on."""
+
+    thresholds: ArrayLike | None
+    resolution: int | None
+    tight: bool
+
+
 def confusion_bound(
     votes: ArrayLike | VoteStatistics,
     label_proba: ArrayLike | None = None,
-    *,
-    thresholds: ArrayLike | None = None,
-    resolution: int | None = None,
-    tight: bool = False,
+    **options: Unpack[BoundOptions],
 ) -> Floats:
     r"""Matrix :math:`\mathbf U_\theta` that bounds the confusion matrix (cor:matrix-bound).
 
     Parameters are those of :func:`transductive_bound`. The spectral norm is
     ``transductive_bound(...).norm``.
     """
-    return transductive_bound(
-        votes, label_proba, thresholds=thresholds, resolution=resolution, tight=tight
-    ).confusion
+    return transductive_bound(votes, label_proba, **options).confusion
 
 
 def risk_bound(
     votes: ArrayLike | VoteStatistics,
     label_proba: ArrayLike | None = None,
-    *,
-    thresholds: ArrayLike | None = None,
-    resolution: int | None = None,
-    tight: bool = False,
+    **options: Unpack[BoundOptions],
 ) -> float:
     r"""Bound (TB) of the (joint) error rate, :math:`\lVert\mathbf U_\theta^T\mathbf p\rVert_1`.
 
     Parameters are those of :func:`transductive_bound`.
     """
-    return transductive_bound(
-        votes, label_proba, thresholds=thresholds, resolution=resolution, tight=tight
-    ).risk
+    return transductive_bound(votes, label_proba, **options).risk
 
 
 def conditional_error_bound(
     votes: ArrayLike | VoteStatistics,
     label_proba: ArrayLike | None = None,
-    *,
-    thresholds: ArrayLike | None = None,
-    resolution: int | None = None,
-    tight: bool = False,
+    **options: Unpack[BoundOptions],
 ) -> float:
     r"""Bound of the conditional error rate :math:`R_{U|\theta}(B_Q)` (eq:cond-bayes-error).
 
     How often the majority vote errs among the rows whose vote reaches the threshold. NaN if no
     row does. Parameters are those of :func:`transductive_bound`.
     """
-    return transductive_bound(
-        votes, label_proba, thresholds=thresholds, resolution=resolution, tight=tight
-    ).conditional_error
+    return transductive_bound(votes, label_proba, **options).conditional_error
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ plug-in estimates otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -117,6 +117,7 @@ def iter_voters(
     """Yield the votes of each voter of an ensemble, shape (n_samples, n_classes), one by one."""
     _require(estimator, "estimators_", "the votes of single voters")
     n_classes = len(estimator.classes_)
+    to_codes = _label_decoder(estimator)
     features = getattr(estimator, "estimators_features_", None)
     if hasattr(estimator, "_validate_X_predict"):  # a forest: convert X once, not once a tree
         X = estimator._validate_X_predict(X)
@@ -124,19 +125,21 @@ def iter_voters(
         part = X if features is None else take_rows(X, features[position], axis=1)
         if voters == "soft":
             soft = np.asarray(voter.predict_proba(part), dtype=np.float64)
-            yield _align(soft, _codes_of(estimator, voter.classes_), n_classes)
+            yield _align(soft, to_codes(voter.classes_), n_classes)
         else:
-            codes = _codes_of(estimator, voter.predict(part))
-            yield np.eye(n_classes)[codes]
+            yield np.eye(n_classes)[to_codes(voter.predict(part))]
 
 
-def _codes_of(estimator: Any, labels: NDArray[Any]) -> NDArray[np.intp]:
-    # Forests, bagging and VotingClassifier train their voters on class codes, AdaBoost on labels.
-    encoded = np.asarray(estimator.estimators_[0].classes_)
+def _label_decoder(estimator: Any) -> Callable[[NDArray[Any]], NDArray[np.intp]]:
+    """How the voters' labels become class codes.
+
+    Forests, bagging and voting train their voters on codes 0..K-1, AdaBoost on the labels.
+    """
     classes = np.asarray(estimator.classes_)
-    if np.isin(encoded, classes).all() and type(estimator).__name__ == "AdaBoostClassifier":
-        return np.searchsorted(classes, labels)
-    return np.asarray(labels).astype(np.intp)
+    known = np.unique(np.concatenate([voter.classes_ for voter in estimator.estimators_]))
+    if known.dtype.kind in "iuf" and known[0] >= 0 and known[-1] < len(classes):
+        return lambda labels: np.asarray(labels).astype(np.intp)
+    return lambda labels: np.searchsorted(classes, labels)
 
 
 def _align(proba: Floats, columns: NDArray[np.intp], n_classes: int) -> Floats:

@@ -30,6 +30,7 @@ LABELS = {
     "cbil_relaxed": "CBIL, λ = 0.1",
 }
 _DPI = 130
+_HIGHEST = 3  # bounds far above 1 say nothing, and would flatten the rest of their panel
 
 
 def draw(name: str, scope: Scope, records: Iterable[Record], folder: Path) -> list[Path]:
@@ -175,9 +176,11 @@ def _share_panel(axis: Any, row: str, seen: Seen, keys: tuple[str, ...]) -> None
             if 0 < n < len(seen):
                 text = f"applies in {n}"
                 axis.annotate(text, (share, value), size=6, color=COLOURS[key], ha="right")
-    axis.set_title(f"{row_title(row)}, {_trials(len(seen))}")
+    highest = axis.get_ylim()[1]
+    cut = f"; cut at {_HIGHEST}" if highest > _HIGHEST else ""
+    axis.set_title(f"{row_title(row)}, {_trials(len(seen))}{cut}")
     axis.set_xlabel("most confident rows kept, %")
-    axis.set_ylim(bottom=0)
+    axis.set_ylim(0, min(highest, _HIGHEST))
 
 
 def _confident(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
@@ -230,7 +233,8 @@ def _relaxation(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
         axis.set_title(f"{row_title(row)}, {_trials(len(seen))}")
         axis.set_xlabel("trial")
         axis.set_ylabel("CBIL")
-        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.set_xlim(0.5, max(numbers) + 0.5)
+        axis.set_xticks(range(1, max(numbers) + 1, 1 + max(numbers) // 10))
     _head(figure, "figure3", remark)
     _legend_below(figure, axes)
     return figure

@@ -181,6 +181,12 @@ VARIANTS: dict[str, Method] = {
     ),
     "LDA": Method(_lda("lsqr", "auto"), "", supervised=True),
     "LDA plain": Method(_lda("svd", None), "", supervised=True),
+    "FSLA unweighted": Method(
+        _self_learning("FixedThreshold", max_iter=10, pseudo_weight="uniform"),
+        "",
+        ({"threshold": 0.7},),
+        home=_CORE,
+    ),
     "DAS-RF no airbag": Method(
         _baseline("DASForestClassifier", airbag=None),
         "",

@@ -23,8 +23,6 @@ RELAXATIONS = tuple(round(0.1 * step, 1) for step in range(11))
 
 N_BINS = 10
 _DIGITS = 5
-# Plain frequencies; only a class of which no row is left leans on the others.
-_HARDLY_SMOOTHED = 1e-9
 
 
 class Watched:
@@ -146,7 +144,9 @@ def cbil(votes: Floats, truth: Codes, relaxation: float) -> float | None:
 
     K = votes.shape[1]
     counts = np.bincount(votes.argmax(axis=1) * K + truth, minlength=K * K).reshape(K, K)
-    matrix = mislabeling_matrix(counts, smoothing=_HARDLY_SMOOTHED)
+    rows = counts.sum(axis=0)
+    # Plain frequencies; only the column of a class of which no row is left leans on the others.
+    matrix = np.where(rows > 0, counts / np.maximum(rows, 1), mislabeling_matrix(counts))
     if relaxation < smallest_relaxation(votes, matrix):
         return None
     imperfect = matrix[:, truth].T

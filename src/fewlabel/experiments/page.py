@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from fewlabel.experiments.methods import method_named
 from fewlabel.experiments.plan import ITEMS, Scope
 from fewlabel.experiments.reasons import reason
 from fewlabel.experiments.records import ERROR, OK, Record, replaced
 from fewlabel.experiments.render import render
-from fewlabel.experiments.summary import FAR, by_key
+from fewlabel.experiments.summary import FAR, by_key, cell, trials_text
 from fewlabel.experiments.tables import (
     accuracy_cells,
     build,
@@ -128,16 +129,37 @@ def _pairs(
     return np.array(scores).reshape(-1, 2)
 
 
+class _Means(dict[str, str]):
+    """What ``{set/method}`` stands for in a reason: the mean in the records."""
+
+    def __init__(self, scope: Scope, found: dict[str, Record]) -> None:
+        super().__init__()
+        self._scope, self._found = scope, found
+
+    def __missing__(self, key: str) -> str:
+        row, method = key.split("/")
+        points = [tuple(sorted(point.items())) for point in method_named(method).grid]
+        trials = [
+            self._scope.trial(row, method, seed, params=point)
+            for seed in self._scope.seeds()
+            for point in points
+        ]
+        shown = cell(trials, self._found)
+        return f"{number(shown.mean)} ({trials_text([shown])})" if shown.n else "(not run)"
+
+
 def far_cells(scope: Scope, found: dict[str, Record]) -> Iterator[str]:
     """Every cell of Tables 2 and 3 that is far from the paper's, with the reason if we know it."""
     compared = 0
+    means = _Means(scope, found)
     lines: list[str] = []
     for table in ("table2", "table3"):
         for row, cells in accuracy_cells(table, scope, found).items():
             for column, c in cells.items():
                 compared += c.distance is not None
                 if c.far and c.paper is not None and c.distance is not None:
-                    why = reason(table, row, column) or "**unexplained**"
+                    known = reason(table, row, column)
+                    why = known.format_map(means) if known else "**unexplained**"
                     lines.append(
                         f"- {ITEM_NAMES[table]}, {row_title(row)}, {column}: ours "
                         f"{number(c.mean)} ({c.n} trials), paper {number(c.paper.mean)}, "

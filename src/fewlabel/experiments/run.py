@@ -245,6 +245,7 @@ def _child(
         from fewlabel.experiments.measure import measure
 
         answer |= measure(trial, data_dir)
+        json.dumps(answer, allow_nan=False)  # a score that cannot be written down is an error
     except MemoryError:
         answer = {"status": MEMORY_LIMIT if memory_mib is not None else ERROR}
         answer |= {"error": "out of memory"} if memory_mib is None else {}

@@ -21,6 +21,8 @@ LEVEL = 0.01
 FAR = 2.0
 """A cell further than this many standard errors from the paper's is discussed."""
 
+LIMITS = {TIME_LIMIT: ("seconds", "s"), MEMORY_LIMIT: ("memory_mib", "MiB")}
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -87,8 +89,9 @@ def cell(
             continue
         if record["status"] == OK:
             points[trial.params].append(record)
-        elif record["status"] in (TIME_LIMIT, MEMORY_LIMIT):
-            limits.add(record["status"])
+        elif record["status"] in LIMITS:
+            name, unit = LIMITS[record["status"]]
+            limits.add(f"over {record['limits'][name]:g} {unit}")
     if not points:
         return Cell(limit=", ".join(sorted(limits)), paper=paper)
     # A point that ran on more splits is not beaten by one that had a few easy ones.
@@ -108,7 +111,7 @@ def ranked(row: dict[str, Cell]) -> dict[str, Cell]:
     from scipy.stats import mannwhitneyu
 
     filled = {name: c for name, c in row.items() if c.n}
-    if not filled:
+    if len(filled) < 2:  # nothing to be better than
         return row
     top = max(c.mean for c in filled.values())
     best = next(c for c in filled.values() if c.mean == top)

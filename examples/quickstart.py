@@ -1,0 +1,22 @@
+"""Label a table of which a few rows are labelled, and see how far to trust it."""
+
+from __future__ import annotations
+
+import pandas as pd
+from sklearn.datasets import load_wine
+
+from fewlabel import SelfLearningClassifier
+
+wine = load_wine(as_frame=True)
+table, truth = wine.data, wine.target.map(lambda code: f"cultivar {code}")
+target = truth.where(
+    truth.index.isin(truth.sample(18, random_state=0).index)
+)  # 18 labels, NaN else
+
+clf = SelfLearningClassifier(random_state=0).fit(table, target)
+
+print(pd.DataFrame(clf.history_)[["iteration", "n_unlabeled", "n_selected", "error_bound"]])
+print("a vote must reach:", pd.Series(clf.thresholds_, clf.classes_).round(2).to_dict())
+hidden = target.isna()
+print(f"right on unlabelled rows: {(clf.transduction_ == truth)[hidden].mean():.1%}")
+print(f"bound of the error (an estimate): {clf.risk_bound_:.1%}")

@@ -1,0 +1,199 @@
+"""The commands themselves, apart from how their options are written."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fewlabel._errors import UserError, shorten
+from fewlabel.bounds_table import bounds_of_table
+from fewlabel.console import Console
+from fewlabel.model_files import load_model, save_model
+from fewlabel.outputs import Outputs
+from fewlabel.report import format_of, render
+from fewlabel.report.words import percent
+from fewlabel.tables import read_table, table_format, write_table
+from fewlabel.workflow import FitOptions, fit_table, predict_table
+
+SUFFIX_MODEL = ".skops"
+
+
+def fit_command(
+    console: Console,
+    table: Path,
+    options: FitOptions,
+    *,
+    out: Path | None,
+    model: Path | None,
+    report: Path | None,
+    force: bool,
+) -> None:
+    """Fit, and write what was asked for."""
+    if out is None and model is None and report is None:
+        out = default_output(table, "labelled")
+    kinds = _checked_names(out, model, report)
+    with Outputs([p for p in (out, model, report) if p], force=force, inputs=[table]) as outputs:
+        result = fit_table(table, options)
+        console.progress("writing")
+        if out is not None:
+            write_table(result.table, outputs.path(out), *kinds["out"])
+        if model is not None:
+            save_model(result.model, outputs.path(model))
+        if report is not None:
+            text = render(result.summary, kinds["report"])
+            outputs.path(report).write_text(text, encoding="utf-8")
+    console.done()
+    written = {"out": out, "model": model, "report": report}
+    files = {key: str(path) for key, path in written.items() if path is not None}
+    _tell_fit(console, result.summary, files)
+
+
+def _checked_names(out: Path | None, model: Path | None, report: Path | None) -> dict[str, Any]:
+    """Formats of the outputs, or an error before any work is done."""
+    if model is not None and model.suffix != SUFFIX_MODEL:
+        raise UserError(
+            f"'{shorten(model)}' does not end in {SUFFIX_MODEL}.",
+            f"Name the model {shorten(model.stem)}{SUFFIX_MODEL}.",
+        )
+    return {
+        "out": table_format(out) if out is not None else None,
+        "report": format_of(report) if report is not None else None,
+    }
+
+
+def default_output(table: Path, word: str) -> Path:
+    """Name of the output in the present folder, after the table's."""
+    table_format(table)  # an unknown ending is told of before anything else
+    stem, dot, ending = table.name.partition(".")
+    return Path(f"{stem}-{word}{dot}{ending}")
+
+
+def _tell_fit(console: Console, summary: dict[str, Any], files: dict[str, str]) -> None:
+    for sentence in summary["headline"]:
+        console.say(sentence)
+    for item in summary["warnings"] + summary["notes"]:
+        console.say(f"! {item}")
+    if summary["settings"]["budget_used"]:
+        console.say(
+            f"! Each round trained on a sample of {summary['settings']['max_train']:,} "
+            f"pseudo-labelled rows (--max-train)."
+        )
+    for path in files.values():
+        console.say(f"→ {path}")
+    keys = ("headline", "data", "settings", "errors", "rounds", "warnings", "notes")
+    console.result({**{key: summary[key] for key in keys}, "files": files})
+
+
+def predict_command(
+    console: Console, model: Path, table: Path, *, out: Path | None, encoding: str, force: bool
+) -> None:
+    """Predict, and write the table with labels."""
+    out = out or default_output(table, "predicted")
+    kind = table_format(out)
+    with Outputs([out], force=force, inputs=[table, model]) as outputs:
+        console.progress("reading")
+        loaded = _noting(console, lambda: load_model(model))
+        labelled = predict_table(loaded, read_table(table, encoding=encoding))
+        write_table(labelled, outputs.path(out), *kind)
+    console.done()
+    trusted = int(sum(labelled.column(f"{loaded.target}_trusted").to_pylist()))
+    share = percent(trusted / labelled.num_rows, 0)
+    console.say(f"{labelled.num_rows:,} rows labelled, {trusted:,} ({share}) of them trusted.")
+    console.say(f"→ {out}")
+    console.result({"n_rows": labelled.num_rows, "n_trusted": trusted, "files": {"out": str(out)}})
+
+
+def _noting(console: Console, action: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        answer = action()
+    for warning in caught:
+        console.say(f"! {warning.message}")
+    return answer
+
+
+def bounds_command(console: Console, table: Path, **options: Any) -> None:
+    """Compute and print bounds."""
+    answer = bounds_of_table(table, **options)
+    error, trusted = answer["error"], answer["trusted_error"]
+    kind = error["kind"]
+    console.say(f"{answer['n_rows']:,} rows.")
+    console.say(f"At most {percent(error['value'])} of the votes are wrong ({kind}).")
+    if "true_error" in answer:
+        console.say(f"In truth {percent(answer['true_error'])} are.")
+    console.say(
+        f"With the thresholds below {percent(answer['trusted_share'], 0)} of the rows are trusted, "
+        f"and at most {percent(trusted['value'])} of these are wrong ({kind})."
+    )
+    console.table(
+        ["class", "threshold", f"wrong at most ({kind})"],
+        [
+            [shorten(c["name"], 40), f"{c['threshold']:.3f}", percent(c["error"]["value"])]
+            for c in answer["classes"]
+        ],
+    )
+    console.say(error["assumption"])
+    console.result(answer)
+
+
+def report_command(
+    console: Console, source: Path, *, kind: str | None, out: Path | None, force: bool
+) -> None:
+    """Render the summary of a model file or of a report in JSON."""
+    kind = kind or (format_of(out) if out is not None else "md")
+    text = render(_stored_summary(source), kind)
+    if out is None:
+        console.say(text.rstrip("\n"))
+        return
+    with Outputs([out], force=force, inputs=[source]) as outputs:
+        outputs.path(out).write_text(text, encoding="utf-8")
+
+
+def _stored_summary(source: Path) -> dict[str, Any]:
+    if source.suffix != ".json":
+        return load_model(source).summary
+    try:
+        summary = json.loads(source.read_text(encoding="utf-8"))
+        if not {"headline", "classes", "errors", "label_next"} <= set(summary):
+            raise ValueError("it lacks parts of a summary")
+    except FileNotFoundError:
+        raise UserError(f"There is no file '{shorten(source)}'.", "Check the name.") from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UserError(
+            f"'{shorten(source)}' is not a report in JSON ({shorten(error, 80)}).",
+            "Use what `fewlabel fit --report FILE.json` wrote, or a model file.",
+        ) from error
+    return dict(summary)
+
+
+def demo_command(
+    console: Console, *, labels: int, seed: int, jobs: int, report: Path | None, force: bool
+) -> None:
+    """Run the demonstration."""
+    from fewlabel.demo import run_demo
+
+    kind = format_of(report) if report is not None else ""
+    with Outputs([report] if report else [], force=force) as outputs:
+        console.say(
+            f"1,797 images of handwritten digits, {labels * 10} of them labelled ({labels} of each "
+            f"digit). A forest learns from those and labels the rest step by step."
+        )
+        console.progress("training")
+        shown = run_demo(labels, seed, jobs, console.on_round)
+        console.done()
+        console.table(["round", "rows left", "labelled", "right", "vote needed"], shown.rounds())
+        console.say(
+            f"Accuracy on the unlabelled images: {shown.supervised_accuracy:.1%} with the labelled "
+            f"ones alone, {shown.accuracy:.1%} after self-learning."
+        )
+        title = f"Handwritten digits from {labels * 10} labels"
+        shown_report = shown.clf.report(shown.X, shown.target, y_true=shown.truth, title=title)
+        summary = shown_report.summary
+        for sentence in summary["headline"]:
+            console.say(sentence)
+        if report is not None:
+            outputs.path(report).write_text(render(summary, kind), encoding="utf-8")
+            console.say(f"→ {report}")

@@ -1,0 +1,67 @@
+"""The demonstration: handwritten digits with a few labels, checked against the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewlabel.self_learning import SelfLearningClassifier
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A fit on scikit-learn's digits, and the truth."""
+
+    clf: SelfLearningClassifier
+    X: NDArray[Any]
+    target: NDArray[Any]
+    truth: NDArray[Any]
+    supervised_accuracy: float
+    accuracy: float
+
+    def rounds(self) -> list[list[str]]:
+        """Lines of a table: what was pseudo-labelled in each round, and how much of it is right."""
+        lines = []
+        for record in self.clf.history_:
+            mine = self.clf.labeled_iter_ == record["iteration"]
+            right = (self.clf.transduction_[mine] == self.truth[mine]).mean()
+            low, high = min(record["thresholds"]), max(record["thresholds"])
+            lines.append(
+                [
+                    str(record["iteration"]),
+                    f"{record['n_unlabeled']:,}",
+                    f"{record['n_selected']:,}",
+                    f"{right:.1%}",
+                    f"{low:.2f}–{high:.2f}",
+                ]
+            )
+        return lines
+
+
+def run_demo(
+    labels: int, seed: int, jobs: int, on_round: Callable[[dict[str, Any]], None] | None = None
+) -> Demo:
+    """Self-learn with this many labels of each digit."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    given = np.concatenate([rng.choice(np.flatnonzero(y == c), labels, False) for c in range(10)])
+    target = np.full(len(y), -1)
+    target[given] = y[given]
+    hidden = target == -1
+    clf = SelfLearningClassifier(random_state=seed, n_jobs=jobs, callback=on_round).fit(X, target)
+    return Demo(
+        clf=clf,
+        X=X,
+        target=target,
+        truth=y,
+        supervised_accuracy=float(
+            (clf.classes_[clf.initial_votes_.argmax(axis=1)] == y[hidden]).mean()
+        ),
+        accuracy=float((clf.transduction_[hidden] == y[hidden]).mean()),
+    )

@@ -1,0 +1,115 @@
+"""True labels beside the bounds, where they are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fewlabel._validation import unlabeled_mask
+from fewlabel.report.state import FinalState
+from fewlabel.statistics import Floats, Ints
+from fewlabel.transductive import transductive_bound
+from fewlabel.votes import bayes_confusion
+
+GUARANTEE = (
+    "A guarantee for these rows: Theorem 1 with the known true labels in place of the label "
+    "probabilities."
+)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """True labels of unlabelled rows.
+
+    Attributes
+    ----------
+    position : ndarray of int
+        Which of the state's rows have a known label.
+    code : ndarray of int
+        Their class codes; -1 for a class that no labelled row has.
+    wrong : ndarray of bool
+        Whether the final label is another.
+    round : ndarray of int
+        In which round they were pseudo-labelled; -1 for never.
+    n_classes : int
+    """
+
+    position: Ints
+    code: Ints
+    wrong: NDArray[np.bool_]
+    round: Ints
+    n_classes: int
+
+    @classmethod
+    def of(cls, clf: Any, state: FinalState, truth: ArrayLike) -> Self:
+        """Match true labels (None or NaN where unknown) with the unlabelled rows."""
+        column = np.asarray(truth)
+        if column.shape != (len(clf.labeled_iter_),):
+            raise ValueError(
+                f"y_true must have one entry for each of the {len(clf.labeled_iter_)} rows of fit. "
+                f"Got shape {column.shape} instead."
+            )
+        missing = unlabeled_mask(column, None)
+        position = np.flatnonzero(~missing[state.rows])
+        labels = column[state.rows[position]]
+        order = {label: code for code, label in enumerate(clf.classes_.tolist())}
+        code = np.array([order.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+        return cls(
+            position=position,
+            code=code,
+            wrong=code != state.label[position],
+            round=clf.labeled_iter_[state.rows[position]],
+            n_classes=len(clf.classes_),
+        )
+
+    def compare(self, votes: Floats, thresholds: Floats) -> dict[str, Any]:
+        """True error among rows that reach the thresholds, and the bound that is a theorem."""
+        votes = votes[self.position]
+        best = votes.argmax(axis=1)
+        reached = votes.max(axis=1, initial=0.0) >= thresholds[best]
+        if not reached.any():
+            return {"true_error": None, "n_known": 0, "guarantee": None}
+        inside = self.code >= 0
+        # Rows of a class outside `classes_` are wrong whatever is predicted: they add their share.
+        outside = float((reached & ~inside).sum())
+        value = outside / reached.sum()
+        if inside.any():
+            lowest = np.maximum(thresholds, _lowest_winner(votes[inside]))
+            bound = transductive_bound(
+                votes[inside],
+                np.eye(self.n_classes)[self.code[inside]],
+                thresholds=lowest,
+                tight=True,
+            )
+            value += bound.risk * inside.sum() / reached.sum()
+        return {
+            "true_error": float((best != self.code)[reached].mean()),
+            "n_known": int(reached.sum()),
+            "guarantee": {"value": float(value), "kind": "guarantee", "assumption": GUARANTEE},
+        }
+
+    def of_class(self, state: FinalState, j: int) -> dict[str, Any]:
+        """True error among the trusted rows that are predicted to be of class j."""
+        mine = ((state.first_label == j) & state.trusted)[self.position]
+        return {"true_error": float(self.wrong[mine].mean()) if mine.any() else None}
+
+    def error_of_round(self, iteration: int) -> float | None:
+        """True error of the final labels of rows that were pseudo-labelled in this round."""
+        mine = self.round == iteration
+        return float(self.wrong[mine].mean()) if mine.any() else None
+
+    def confusion(self, votes: Floats) -> Floats:
+        """Share of the rows of each true class that are predicted to be each other class."""
+        inside = self.code >= 0
+        if not inside.any():
+            return np.zeros((self.n_classes, self.n_classes))
+        truth = np.eye(self.n_classes)[self.code[inside]]
+        return bayes_confusion(votes[self.position][inside], truth)
+
+
+def _lowest_winner(votes: Floats) -> float:
+    # Every winning vote reaches 1/K (up to rounding), and a higher threshold gives a smaller bound.
+    return min(1.0 / votes.shape[1], float(votes.max(axis=1).min()))

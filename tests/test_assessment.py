@@ -1,0 +1,173 @@
+"""What a fitted classifier says about its own error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.sparse import coo_array
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.naive_bayes import GaussianNB
+
+from fewlabel import SelfLearningClassifier, bayes_risk, out_of_bag_votes
+from fewlabel.assessment import (
+    METHODS,
+    calibrated,
+    calibration_power,
+    estimate_mislabeling,
+    gather,
+)
+from fewlabel.held_out import cross_fitted_votes, held_out_votes
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600], y[:600]
+    given = np.random.default_rng(0).random(len(y)) < 0.15
+    return X, y, np.where(given, y, -1)
+
+
+@pytest.fixture(scope="module")
+def fitted(digits):
+    X, _, masked = digits
+    forest = RandomForestClassifier(50, random_state=0)
+    return SelfLearningClassifier(forest, random_state=0).fit(X, masked)
+
+
+def test_table_has_every_bound_and_its_distance_to_the_truth(fitted, digits):
+    X, y, masked = digits
+    table = fitted.bounds(X, masked, y_true=y)
+    names = [bound.name for bound in table]
+    assert names[:4] == ["supervised estimate", "plug-in error", "TB", "CB"]
+    assert {"CBIL", "second-order", "first-order", "second-order, corrected"} <= set(names)
+    assert {bound.kind for bound in table} == {"estimate"}
+    unlabeled = masked == -1
+    error = np.mean(fitted.transduction_[unlabeled] != y[unlabeled])
+    for bound in table:
+        assert bound.excess == pytest.approx(bound.value - error)
+
+
+def test_numbers_are_those_of_the_functions(fitted, digits):
+    X, y, masked = digits
+    raw = {b.name: b for b in fitted.bounds(X, masked, calibrate=False)}
+    assert raw["TB"].value == pytest.approx(fitted.risk_bound_)
+    assert raw["TB"].excess is None
+    unlabeled, labeled = masked == -1, masked != -1
+    initial = fitted.initial_estimator_.predict_proba(X[unlabeled])
+    votes = fitted.transduction_proba_[unlabeled]
+    assert raw["plug-in error"].value == pytest.approx(bayes_risk(votes, initial))
+    oob = out_of_bag_votes(fitted.initial_estimator_, X[labeled]).argmax(axis=1)
+    assert raw["supervised estimate"].value == np.mean(oob != y[labeled])
+
+
+def test_distance_to_a_test_set(fitted, digits):
+    X, y, masked = digits
+    table = fitted.bounds(X, masked, X_test=X[:100], y_test=y[:100])
+    assert table[2].value - table[2].excess == pytest.approx(1 - fitted.score(X[:100], y[:100]))
+
+
+def test_labels_may_be_strings(digits):
+    X, y, masked = digits
+    names = np.array([f"digit {k}" for k in range(10)])
+    given = np.where(masked == -1, None, names[masked])
+    classifier = SelfLearningClassifier(GaussianNB(), max_iter=1, random_state=0).fit(X, given)
+    table = classifier.bounds(X, given, y_true=names[y])
+    error = np.mean(classifier.transduction_[masked == -1] != names[y][masked == -1])
+    assert table[0].value - table[0].excess == pytest.approx(error)
+
+
+def test_calibration_brings_the_plug_in_error_nearer(fitted, digits):
+    X, y, masked = digits
+    raw, fixed = (
+        {b.name: b for b in fitted.bounds(X, masked, y_true=y, calibrate=calibrate)}
+        for calibrate in (False, True)
+    )
+    assert abs(fixed["plug-in error"].excess) < abs(raw["plug-in error"].excess)
+
+
+@pytest.mark.parametrize("power", [0.5, 3.0])
+def test_calibration_power_is_recovered(power):
+    """Labels drawn from votes to the power t have their highest likelihood there."""
+    rng = np.random.default_rng(0)
+    votes = 0.98 * rng.dirichlet(np.ones(3), 20_000) + 0.02 / 3
+    proba = calibrated(votes, power)
+    y = (rng.random((len(votes), 1)) > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    assert calibration_power(votes, y) == pytest.approx(power, rel=0.05)
+
+
+def test_calibration_power_is_where_the_likelihood_is_flat(fitted, digits):
+    X, _, masked = digits
+    evidence = gather(fitted, X, masked)
+    best = calibration_power(evidence.held_out, evidence.y)
+
+    def loss(power):
+        proba = calibrated(evidence.held_out, power[0])
+        return -np.log(proba[np.arange(len(evidence.y)), evidence.y]).mean()
+
+    assert abs(approx_fprime([best], loss)[0]) < 1e-2
+    assert loss([best]) < loss([1.0])
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_every_method_gives_a_mislabelling_matrix(fitted, digits, method):
+    X, _, masked = digits
+    matrix = estimate_mislabeling(gather(fitted, X, masked), method)
+    assert matrix.shape == (10, 10)
+    np.testing.assert_allclose(matrix.sum(axis=0), 1.0)
+    assert {b.name for b in fitted.bounds(X, masked, method=method)} >= {"CBIL"}
+
+
+@pytest.mark.parametrize("label_proba", ["current", "uniform", "array"])
+def test_follows_the_label_proba_of_the_classifier(digits, label_proba):
+    X, y, masked = digits
+    given = np.eye(10)[y] if label_proba == "array" else label_proba
+    classifier = SelfLearningClassifier(
+        RandomForestClassifier(20, random_state=0), label_proba=given, max_iter=1, random_state=0
+    ).fit(X, masked)
+    evidence = gather(classifier, X, masked)
+    unlabeled = masked == -1
+    expected = {
+        "current": classifier.transduction_proba_[unlabeled],
+        "uniform": np.full((unlabeled.sum(), 10), 0.1),
+        "array": np.eye(10)[y][unlabeled],
+    }[label_proba]
+    np.testing.assert_array_equal(evidence.label_proba, expected)
+    assert {b.name: b for b in classifier.bounds(X, masked)}["TB"].value == pytest.approx(
+        classifier.risk_bound_
+    )
+
+
+def test_sparse_rows_give_the_same_table(digits):
+    X, _, masked = digits
+    forest = RandomForestClassifier(20, random_state=0)
+    tables = []
+    for rows in (X, coo_array(X)):
+        classifier = SelfLearningClassifier(forest, max_iter=1, random_state=0).fit(rows, masked)
+        tables.append([bound.value for bound in classifier.bounds(rows, masked)])
+    np.testing.assert_allclose(*tables)
+
+
+def test_held_out_votes_fall_back_to_cross_fitting(digits):
+    X, y, _ = digits
+    X, y = X[:80], y[:80]
+    few = RandomForestClassifier(2, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(held_out_votes(few, X, y), cross_fitted_votes(clone(few), X, y))
+    bayes = GaussianNB().fit(X, y)
+    np.testing.assert_array_equal(held_out_votes(bayes, X, y), cross_fitted_votes(bayes, X, y))
+    forest = RandomForestClassifier(50, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(held_out_votes(forest, X, y), out_of_bag_votes(forest, X))
+
+
+def test_bad_input_is_an_error_that_says_what(fitted, digits):
+    X, y, masked = digits
+    with pytest.raises(ValueError, match="fitted on"):
+        fitted.bounds(X[:50], masked[:50])
+    with pytest.raises(ValueError, match="no unlabelled row"):
+        fitted.bounds(X, y)
+    with pytest.raises(ValueError, match="method must be one of"):
+        fitted.bounds(X, masked, method="magic")
+    with pytest.raises(Exception, match="not fitted"):
+        SelfLearningClassifier().bounds(X, masked)

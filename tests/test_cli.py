@@ -1,0 +1,282 @@
+"""The commands, as a shell sees them: answers, exit codes, files."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import inspect
+import json
+import lzma
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cli_tools import COMMAND, Runner, columns, csv_text, environment, write_table
+
+pytest.importorskip("typer")
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(scope="module")
+def fewlabel() -> Iterator[Runner]:
+    runner = Runner()
+    yield runner
+    runner.close()
+
+
+@pytest.fixture(scope="module")
+def trained(fewlabel: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table, its labelled version, a model and reports."""
+    folder = tmp_path_factory.mktemp("trained")
+    truth = ["small" if i % 2 == 0 else "large" for i in range(60)]
+    write_table(folder, truth=truth)
+    outputs = ["--out", "labelled.csv", "--model", "model.skops", "--report", "report.html"]
+    options = ["--target", "segment", "--truth", "truth", "--jobs", "1", "--json"]
+    answer = fewlabel(folder, "fit", "table.csv", *options, *outputs)
+    assert answer.code == 0, answer.err
+    (folder / "answer.json").write_text(answer.out)
+    (folder / "progress.txt").write_text(answer.err)
+    return folder
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    csv.field_size_limit(10**8)
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# --- good input ------------------------------------------------------------------------------
+
+
+def test_the_installed_command_answers_without_loading_anything_heavy():
+    answer = subprocess.run(
+        [*COMMAND, "--version"], capture_output=True, text=True, env=environment(), check=True
+    )
+    assert answer.stdout.startswith("fewlabel ")
+
+
+def test_the_stated_budget_is_the_one_used():
+    from fewlabel import cli, workflow
+
+    assert inspect.signature(cli.fit).parameters["max_train"].default == workflow.MAX_TRAIN
+
+
+def test_output_keeps_the_input_and_adds_labels(trained: Path):
+    before, after = rows_of(trained / "table.csv"), rows_of(trained / "labelled.csv")
+    names = list(before[0])
+    added = ["label", "origin", "vote", "first_vote", "threshold", "trusted"]
+    assert list(after[0]) == names + [f"segment_{name}" for name in added]
+    assert [{name: row[name] for name in names} for row in after] == before
+    for old, new in zip(before, after):
+        if old["segment"]:
+            assert (new["segment_label"], new["segment_origin"]) == (old["segment"], "given")
+            assert (new["segment_vote"], new["segment_trusted"]) == ("", "true")
+        else:
+            assert new["segment_label"] in ("small", "large")
+            assert new["segment_origin"].startswith(("round ", "predicted"))
+            reaches = float(new["segment_first_vote"]) >= float(new["segment_threshold"])
+            assert (new["segment_trusted"] == "true") == reaches  # two classes: the vote decides
+    right = [row["segment_label"] == row["truth"] for row in after]
+    assert np.mean(right) > 0.85
+
+
+def test_json_answer_and_progress(trained: Path):
+    answer = json.loads((trained / "answer.json").read_text())
+    after = rows_of(trained / "labelled.csv")
+    filled = [row for row in after if row["segment_origin"] != "given"]
+    assert answer["data"]["n_unlabeled"] == len(filled) == 46
+    trusted = sum(row["segment_trusted"] == "true" for row in filled)
+    assert answer["data"]["n_trusted"] == trusted
+    assert {entry["bound"]["kind"] for entry in answer["errors"]} == {"estimate"}
+    assert {entry["guarantee"]["kind"] for entry in answer["errors"]} == {"guarantee"}
+    for entry in answer["errors"]:
+        assert entry["guarantee"]["value"] >= entry["true_error"] - 1e-12
+    assert answer["files"]["model"] == "model.skops"
+    progress = (trained / "progress.txt").read_text()
+    for record in answer["rounds"]:
+        assert f"round {record['round']}: {record['n_selected']:,} of" in progress
+
+
+def test_predict_agrees_with_fit(fewlabel: Runner, trained: Path, tmp_path: Path):
+    out = tmp_path / "new.jsonl"
+    answer = fewlabel(trained, "predict", "model.skops", "table.csv", "--out", out, "--json")
+    assert answer.code == 0, answer.err
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert json.loads(answer.out)["n_rows"] == len(lines) == 60
+    for line, row in zip(lines, rows_of(trained / "labelled.csv")):
+        if row["segment_origin"] != "given":
+            assert line["segment_label"] == row["segment_label"]
+            first = float(row["segment_first_vote"])
+            assert line["segment_first_vote"] == pytest.approx(first, abs=1e-6)
+            assert str(line["segment_trusted"]).lower() == row["segment_trusted"]
+
+
+def test_same_seed_same_result(fewlabel: Runner, trained: Path, tmp_path: Path):
+    out = tmp_path / "again.csv"
+    options = ["--target", "segment", "--truth", "truth", "--jobs", "1", "--quiet"]
+    answer = fewlabel(trained, "fit", "table.csv", *options, "--out", out)
+    assert (answer.code, answer.out, answer.err) == (0, "", "")
+    assert out.read_bytes() == (trained / "labelled.csv").read_bytes()
+
+
+def test_report_in_every_format(fewlabel: Runner, trained: Path, tmp_path: Path):
+    for kind in ("html", "json", "md"):
+        answer = fewlabel(trained, "report", "model.skops", "--out", tmp_path / f"r.{kind}")
+        assert answer.code == 0, answer.err
+    summary = json.loads((tmp_path / "r.json").read_text())
+    assert all(row["cells"] == {} for row in summary["label_next"]["rows"])  # models carry no cells
+    assert summary["headline"][0] in (tmp_path / "r.md").read_text()
+    again = fewlabel(tmp_path, "report", "r.json", "--format", "md")
+    assert again.out.strip() == (tmp_path / "r.md").read_text().strip()
+
+
+def test_bounds_of_a_model_and_of_a_votes_file(fewlabel: Runner, trained: Path, tmp_path: Path):
+    from fewlabel import transductive_bound
+
+    options = ["--model", "model.skops", "--truth", "truth", "--json"]
+    answer = json.loads(fewlabel(trained, "bounds", "table.csv", *options).out)
+    assert answer["error"]["kind"] == "guarantee"
+    assert answer["error"]["value"] >= answer["true_error"]
+
+    votes = np.array([[0.8, 0.2], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9]])
+    (tmp_path / "votes.csv").write_text("a,b\n" + "\n".join(f"{p},{q}" for p, q in votes) + "\n")
+    (tmp_path / "proba.csv").write_text("b,a\n" + "\n".join(f"{q},{p}" for p, q in votes) + "\n")
+    expected = transductive_bound(votes, votes, thresholds=0.5, tight=True).risk
+    alone = json.loads(fewlabel(tmp_path, "bounds", "votes.csv", "--json").out)
+    assert alone["error"] == {**alone["error"], "kind": "estimate", "value": expected}
+    options = ["--proba", "proba.csv", "--exact", "--json"]
+    stated = json.loads(fewlabel(tmp_path, "bounds", "votes.csv", *options).out)
+    assert stated["error"]["kind"] == "guarantee"
+    assert stated["error"]["value"] == pytest.approx(expected)
+    assert "estimate" in fewlabel(tmp_path, "bounds", "votes.csv").out
+
+
+def test_an_earlier_output_can_be_filled_again(fewlabel: Runner, trained: Path, tmp_path: Path):
+    out = tmp_path / "second.csv"
+    options = ["--target", "segment", "--drop", "truth", "--jobs", "1", "--json"]
+    answer = fewlabel(trained, "fit", "labelled.csv", *options, "--out", out)
+    assert answer.code == 0, answer.err
+    assert list(rows_of(out)[0]) == list(rows_of(trained / "labelled.csv")[0])
+    used = {c["name"] for c in json.loads(answer.out)["data"]["columns"] if c["kind"] != "left out"}
+    assert used == {"size", "weight", "colour"}  # its own labels are no features
+
+
+def test_default_output_and_shell_completion(fewlabel: Runner, tmp_path: Path):
+    write_table(tmp_path)
+    assert fewlabel(tmp_path, "fit", "table.csv", "--target", "segment", "--jobs", 1).code == 0
+    assert (tmp_path / "table-labelled.csv").exists()
+    completion = {
+        **environment(),
+        "_FEWLABEL_COMPLETE": "complete_bash",
+        "COMP_WORDS": "fewlabel fit table.csv --target se",
+        "COMP_CWORD": "4",
+    }
+    code = "import sys; sys.argv = ['fewlabel']; from fewlabel.cli import main; main()"
+    answer = subprocess.run(
+        [COMMAND[0], "-c", code], env=completion, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert answer.stdout.split() == ["segment"]
+
+
+# --- unusual but good input ------------------------------------------------------------------
+
+
+def _parquet(path: Path, table: dict[str, list[Any]]) -> None:
+    from pyarrow import parquet
+
+    typed = {**table, "segment": [label or None for label in table["segment"]]}
+    parquet.write_table(pa.table(typed), path)
+
+
+def _jsonl(path: Path, table: dict[str, list[Any]]) -> None:
+    rows = [dict(zip(table, row)) for row in zip(*table.values())]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _text(change: Callable[[str], str] = lambda text: text, encoding: str = "utf-8") -> Any:
+    return lambda path, table: path.write_bytes(change(csv_text(table)).encode(encoding))
+
+
+UNUSUAL: dict[str, tuple[str, Any, list[str]]] = {
+    "semicolons": ("t.csv", lambda p, t: p.write_text(csv_text(t, ";")), []),
+    "tabs": ("t.tsv", lambda p, t: p.write_text(csv_text(t, "\t")), []),
+    "windows line ends": ("t.csv", _text(lambda s: s.replace("\n", "\r\n")), []),
+    "byte order mark": ("t.csv", _text(encoding="utf-8-sig"), []),
+    "latin-1": (
+        "t.csv",
+        _text(lambda s: s.replace("red", "réd"), "latin-1"),
+        ["--encoding", "latin-1"],
+    ),
+    "utf-16": ("t.csv", _text(encoding="utf-16"), ["--encoding", "utf-16"]),
+    "line break in a cell": ("t.csv", _text(lambda s: s.replace("red", '"re\nd"')), []),
+    "huge cell": ("t.csv", _text(lambda s: s.replace("red", "r" * 5_000_000, 1)), []),
+    "parquet": ("t.parquet", _parquet, []),
+    "json lines": ("t.jsonl", _jsonl, []),
+    "gzip": ("t.csv.gz", lambda p, t: p.write_bytes(gzip.compress(csv_text(t).encode())), []),
+    "bzip2": ("t.csv.bz2", lambda p, t: p.write_bytes(bz2.compress(csv_text(t).encode())), []),
+    "xz": ("t.csv.xz", lambda p, t: p.write_bytes(lzma.compress(csv_text(t).encode())), []),
+    "zstandard": ("t.csv.zst", lambda p, t: p.write_bytes(_zstd(csv_text(t).encode())), []),
+    "-1 for unlabelled": (
+        "t.csv",
+        lambda p, t: p.write_text(csv_text({**t, "segment": [s or "-1" for s in t["segment"]]})),
+        ["--unlabeled", "-1"],
+    ),
+    "columns of every kind": (
+        "t.csv",
+        lambda p, t: p.write_text(
+            csv_text(
+                {
+                    "id": list(range(60)),
+                    **t,
+                    "empty": [""] * 60,
+                    "constant": ["x"] * 60,
+                    "since": [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(60)],
+                    "member": [("yes", "no", "")[i % 3] for i in range(60)],
+                    "holes": ["NA" if i % 4 == 0 else i / 7 for i in range(60)],
+                    "=cmd()": ["=1+1"] * 30 + ["ok"] * 30,
+                }
+            )
+        ),
+        [],
+    ),
+}
+
+
+def _zstd(data: bytes) -> bytes:
+    return bytes(pa.compress(data, codec="zstd", asbytes=True))
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_unusual_tables_are_read(name: str, fewlabel: Runner, tmp_path: Path):
+    file, write, options = UNUSUAL[name]
+    write(tmp_path / file, columns())
+    before = (tmp_path / file).read_bytes()
+    base = ["--target", "segment", "--jobs", "1", "--out", "out.csv", "--report", "report.json"]
+    answer = fewlabel(tmp_path, "fit", file, *base, *options)
+    assert answer.code == 0, answer.err
+    after = rows_of(tmp_path / "out.csv")
+    kind = ["small" if i % 2 == 0 else "large" for i in range(60)]
+    assert np.mean([row["segment_label"] == k for row, k in zip(after, kind)]) > 0.85
+    assert (tmp_path / file).read_bytes() == before
+    if name == "columns of every kind":
+        summary = json.loads((tmp_path / "report.json").read_text())
+        kinds = {column["name"]: column["kind"] for column in summary["data"]["columns"]}
+        assert kinds == {
+            "id": "left out",
+            "size": "number",
+            "weight": "number",
+            "colour": "category",
+            "segment": "left out",
+            "empty": "left out",
+            "constant": "left out",
+            "since": "date",
+            "member": "yes/no",
+            "holes": "number",
+            "=cmd()": "category",
+        }
+        assert after[0]["'=cmd()"] == "'=1+1"  # a spreadsheet shows it as text

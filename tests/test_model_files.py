@@ -1,0 +1,217 @@
+"""Model files: what is written can be read, anything else is refused before it is built."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+from fewlabel._errors import UserError
+from fewlabel.model_files import TRUSTED_TYPES, TableModel, check_model_file, load_model, save_model
+from fewlabel.preprocessing import make_transformer, plan_columns, to_frame
+
+pa = pytest.importorskip("pyarrow")
+sio = pytest.importorskip("skops.io")
+
+
+def small_model(**changes: object) -> TableModel:
+    table = pa.table(
+        {
+            "size": [1.0, 2.0, None, 4.0] * 6,
+            "colour": ["red", "green", None, "blue"] * 6,
+            "member": [True, False, None, True] * 6,
+            "since": ["2024-01-01", "2024-05-01", "", "2024-07-09"] * 6,
+            "y": ["a", "b", "a", "b"] * 6,
+        }
+    )
+    plan = plan_columns(table, leave_out={"y": "the target"})
+    transformer = make_transformer(plan)
+    X = transformer.fit_transform(to_frame(table, plan))
+    labels = np.array(table.column("y").to_pylist(), dtype=object)
+    forest = RandomForestClassifier(4, random_state=0).fit(X, labels)
+    content = {
+        "plan": plan,
+        "transformer": transformer,
+        "first": forest,
+        "final": forest,
+        "thresholds": [0.5, 0.75],
+        "target": "y",
+        "summary": {"headline": ["x"]},
+    }
+    return TableModel(**{**content, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "model.skops"
+    save_model(small_model(), path)
+    return path
+
+
+def test_round_trip(saved: Path):
+    model, again = small_model(), load_model(saved)
+    assert again.plan == model.plan
+    assert (again.thresholds, again.target, again.summary) == (
+        [0.5, 0.75],
+        "y",
+        {"headline": ["x"]},
+    )
+    new = pa.table(
+        {
+            "size": ["3", "", "x"],
+            "colour": ["red", "never seen", ""],
+            "member": ["true", "", "no"],
+            "since": ["2025-01-01", "", "2024-01-01"],
+        }
+    )
+    X = model.transformer.transform(to_frame(new, model.plan))
+    np.testing.assert_array_equal(again.transformer.transform(to_frame(new, again.plan)), X)
+    np.testing.assert_array_equal(again.final.predict_proba(X), model.final.predict_proba(X))
+
+
+def test_versions_are_recorded(saved: Path):
+    import sklearn
+
+    from fewlabel import __version__
+
+    manifest = check_model_file(saved)
+    assert manifest["fewlabel"] == __version__
+    assert manifest["scikit-learn"] == sklearn.__version__
+
+
+def test_nothing_in_it_is_a_pickle(saved: Path):
+    with zipfile.ZipFile(saved) as archive:
+        assert {Path(name).suffix for name in archive.namelist()} <= {".json", ".npy"}
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                with archive.open(name) as member:
+                    np.load(member, allow_pickle=False)
+
+
+def rewritten(source: Path, target: Path, change, *, honest_sums: bool) -> Path:
+    """A copy with changed members; with sums that fit them, as a forger would make."""
+    with zipfile.ZipFile(source) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(members.pop("fewlabel.json"))
+    change(members, manifest)
+    if honest_sums:
+        manifest["members"] = {
+            name: hashlib.sha256(data).hexdigest() for name, data in members.items()
+        }
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+        archive.writestr("fewlabel.json", json.dumps(manifest))
+    return target
+
+
+def test_a_forger_cannot_bring_in_types(saved: Path, tmp_path: Path):
+    """The checksums fit, and yet a type that is not on the list is refused."""
+
+    def forge(members, manifest):
+        members["schema.json"] = (
+            members["schema.json"]
+            .replace(b'"sklearn.impute._base"', b'"os"')
+            .replace(b'"SimpleImputer"', b'"system"')
+        )
+
+    path = rewritten(saved, tmp_path / "forged.skops", forge, honest_sums=True)
+    with pytest.raises(UserError, match=r"types that a fewlabel model never has: .*'os\.system'"):
+        load_model(path)
+
+
+def test_a_forger_cannot_bring_in_functions(saved: Path, tmp_path: Path):
+    def forge(members, manifest):
+        schema = json.loads(members["schema.json"])
+        schema["content"]["target"] = {
+            "__class__": "str",
+            "__module__": "builtins",
+            "__loader__": "FunctionNode",
+            "content": {"module_path": "os", "function": "system"},
+            "__id__": 1,
+        }
+        members["schema.json"] = json.dumps(schema).encode()
+
+    path = rewritten(saved, tmp_path / "forged.skops", forge, honest_sums=True)
+    with pytest.raises(UserError, match="FunctionNode"):
+        load_model(path)
+
+
+def test_changed_members(saved: Path, tmp_path: Path):
+    def change(members, manifest):
+        name = next(name for name in members if name.endswith(".npy"))
+        members[name] = members[name][:-1] + bytes([members[name][-1] ^ 1])
+
+    path = rewritten(saved, tmp_path / "changed.skops", change, honest_sums=False)
+    with pytest.raises(UserError, match="changed after it was written"):
+        load_model(path)
+
+
+def test_added_members(saved: Path, tmp_path: Path):
+    path = tmp_path / "added.skops"
+    path.write_bytes(saved.read_bytes())
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("extra.npy", b"x")
+    with pytest.raises(UserError, match="list of contents was changed"):
+        load_model(path)
+
+
+def test_a_later_format(saved: Path, tmp_path: Path):
+    def change(members, manifest):
+        manifest.update(format_version=99, fewlabel="9.9")
+
+    path = rewritten(saved, tmp_path / "later.skops", change, honest_sums=True)
+    with pytest.raises(UserError, match=r"written by fewlabel 9\.9"):
+        load_model(path)
+
+
+def test_another_scikit_learn_is_told_of(saved: Path, tmp_path: Path):
+    def change(members, manifest):
+        manifest["scikit-learn"] = "0.1"
+
+    path = rewritten(saved, tmp_path / "old.skops", change, honest_sums=True)
+    with pytest.warns(UserWarning, match=r"scikit-learn 0\.1"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_truncated(share: float, saved: Path, tmp_path: Path):
+    path = tmp_path / "cut.skops"
+    path.write_bytes(saved.read_bytes()[: int(share * saved.stat().st_size)])
+    with pytest.raises(UserError, match="refused"):
+        load_model(path)
+
+
+def test_foreign_files(tmp_path: Path):
+    bomb = tmp_path / "pickle.skops"
+    bomb.write_bytes(pickle.dumps({"a": 1}))
+    with pytest.raises(UserError, match="refused"):
+        load_model(bomb)
+    other = tmp_path / "other.skops"
+    sio.dump(RandomForestClassifier(2), other)
+    with pytest.raises(UserError, match="not written by fewlabel"):
+        load_model(other)
+
+
+def test_deep_nesting_is_no_crash(saved: Path, tmp_path: Path):
+    def change(members, manifest):
+        members["schema.json"] = b"[" * 200_000 + b"]" * 200_000
+
+    path = rewritten(saved, tmp_path / "deep.skops", change, honest_sums=True)
+    with pytest.raises(UserError, match="refused"):
+        load_model(path)
+
+
+def test_the_list_of_types_is_not_longer_than_needed(saved: Path):
+    """Every scikit-learn type on the list occurs in a model; a superfluous one is a risk."""
+    with zipfile.ZipFile(saved) as archive:
+        schema = archive.read("schema.json").decode()
+    for name in TRUSTED_TYPES:
+        if name.startswith("sklearn.") and "_RemainderColsList" not in name:
+            assert f'"{name.rpartition(".")[2]}"' in schema
