@@ -15,7 +15,7 @@ help:  ## Show this list
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,scale,test]'
 	touch $@
 
 install: $(READY)  ## Create .venv and install fewlabel with everything the other targets need
@@ -66,7 +66,7 @@ baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows wit
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size
 
 browser-tests: $(READY)  ## Test the report in headless Chromium, which is installed if missing and possible
-	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	@{ command -v chromium && command -v chromedriver; } >/dev/null || \
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
 		echo "Chromium cannot be installed here: the tests will be skipped, with this reason"
 	$(BIN)/python -m pytest -q tests/test_report_browser.py
@@ -77,8 +77,15 @@ example: $(READY)  ## Run the example of the documentation, write its output int
 screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
 	$(BIN)/python docs/screenshots.py
 
+report-calibration: $(READY)  ## Compare the report's bounds with the true error, write docs/report_calibration.md
+	$(BIN)/python -m benchmarks.report_calibration --write docs/report_calibration.md
+
 csv-scale: $(READY)  ## Measure `fewlabel fit` on a CSV of a million rows, write docs/csv_scale.md (slow)
-	$(BIN)/python -m benchmarks.csv_scale --write docs/csv_scale.md
+	$(BIN)/python -m benchmarks.csv_scale --records results/csv_scale.jsonl --write docs/csv_scale.md
+
+scaling: $(READY)  ## Measure memory out of core, partitions, workers and rows, write the tables of docs/scaling.md (an hour)
+	$(BIN)/python -m benchmarks.out_of_core --write docs/scaling.md
+	$(BIN)/python -m benchmarks.scaling --write docs/scaling.md
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
+import inspect
 import json
 import lzma
 import subprocess
@@ -57,6 +58,12 @@ def test_the_installed_command_answers_without_loading_anything_heavy():
         [*COMMAND, "--version"], capture_output=True, text=True, env=environment(), check=True
     )
     assert answer.stdout.startswith("fewlabel ")
+
+
+def test_the_stated_budget_is_the_one_used():
+    from fewlabel import cli, workflow
+
+    assert inspect.signature(cli.fit).parameters["max_train"].default == workflow.MAX_TRAIN
 
 
 def test_output_keeps_the_input_and_adds_labels(trained: Path):

@@ -259,9 +259,16 @@ def slow_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+# A background job of a shell ignores Ctrl-C, and so would its children: these must not.
+AS_FOREGROUND_JOB = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "runpy.run_module('fewlabel', run_name='__main__', alter_sys=True)"
+)
+
+
 def start(folder: Path, *args: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*COMMAND, *map(str, args)],
+        [COMMAND[0], "-c", AS_FOREGROUND_JOB, *map(str, args)],
         cwd=folder,
         env=environment(),
         stdout=subprocess.PIPE,

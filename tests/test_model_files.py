@@ -213,5 +213,5 @@ def test_the_list_of_types_is_not_longer_than_needed(saved: Path):
     with zipfile.ZipFile(saved) as archive:
         schema = archive.read("schema.json").decode()
     for name in TRUSTED_TYPES:
-        if name.startswith("sklearn."):
+        if name.startswith("sklearn.") and "_RemainderColsList" not in name:
             assert f'"{name.rpartition(".")[2]}"' in schema

@@ -71,5 +71,5 @@ def test_refusals():
     with pytest.raises(ValueError, match="needs y"):
         next(LabeledKFold().split(X))
     model = LogisticRegression(max_iter=1000).fit(X, Y)
-    with pytest.raises(ValueError, match="every row of this part is unlabelled"):
+    with pytest.raises(ValueError, match="no labelled row to score"):
         labeled_scorer()(model, X[:2], [-1, -1])

@@ -27,7 +27,7 @@ from fewlabel.report.html import json_for_html, label_next_csv
 from fewlabel.report.markdown import text
 from fewlabel.report.state import FinalState, next_to_label
 from fewlabel.report.summarize import MAX_CLASSES, summarize
-from fewlabel.report.words import percent, warnings_of
+from fewlabel.report.words import headline, percent, warnings_of
 
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
@@ -57,7 +57,7 @@ def evil_summary() -> dict[str, Any]:
         clf,
         X,
         target,
-        truth=y,
+        y_true=y,
         title=EVIL[0],
         data={"columns": [{"name": EVIL[1], "kind": "number", "treatment": "</style>"}]},
         show_rows=lambda rows: [{EVIL[1]: EVIL[0], "=x": EVIL[2]} for _ in rows],
@@ -70,7 +70,7 @@ def evil_summary() -> dict[str, Any]:
 
 def test_summary_agrees_with_the_bounds_of_the_library(fitted):
     clf, X, target, y = fitted
-    summary = summarize(clf, X, target, truth=y)
+    summary = summarize(clf, X, target, y_true=y)
     state = FinalState.of(clf, X, target)
     first = clf.initial_votes_
     trusted = first.max(axis=1) >= state.thresholds[first.argmax(axis=1)]
@@ -124,7 +124,7 @@ def walk(node: Any):
 
 def test_every_bound_says_what_it_is(fitted):
     clf, X, target, y = fitted
-    summary = summarize(clf, X, target, truth=y)
+    summary = summarize(clf, X, target, y_true=y)
     json.dumps(summary, allow_nan=False)
     bounds = [node for node in walk(summary) if "assumption" in node and "value" in node]
     assert len(bounds) > 8
@@ -149,7 +149,7 @@ def test_the_guarantee_holds(seed: int):
     truth = y.copy()
     truth[::7] = None  # unknown
     truth[5::11] = 9  # a class that no labelled row has
-    for entry in summarize(clf, X, target, truth=truth)["errors"]:
+    for entry in summarize(clf, X, target, y_true=truth)["errors"]:
         assert entry["guarantee"]["value"] >= entry["true_error"] - 1e-12
 
 
@@ -219,6 +219,22 @@ def test_warnings(fitted):
     assert "too confident" in found
     summary["calibration"].update(confidence=0.62)
     assert "too confident" not in " ".join(warnings_of(summary))
+
+
+@pytest.mark.parametrize(
+    ("trusted", "everything", "says"),
+    [
+        (0.1, 0.3, "at most 10.0 % of the trusted labels and 30.0 % of all labels are wrong"),
+        (0.1, 1.2, "of the trusted labels are wrong (an estimate); of all labels it says nothing"),
+        (1.1, 1.2, "says nothing here"),
+        (None, 0.3, "at most 30.0 % of all labels are wrong (an estimate)"),
+    ],
+)
+def test_a_bound_above_one_says_nothing(trusted: float, everything: float, says: str, fitted):
+    summary = summarize(*fitted[:3])
+    for entry in summary["errors"]:
+        entry["bound"]["value"] = trusted if entry["key"] == "trusted" else everything
+    assert says.replace(" %", "\N{NO-BREAK SPACE}%") in headline(summary)[1]
 
 
 def test_budget_is_told(fitted):

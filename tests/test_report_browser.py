@@ -41,7 +41,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     clf = SelfLearningClassifier(forest, random_state=0, missing_label=None).fit(X, target)
     state = FinalState.of(clf, X, target)
     show = lambda rows: [{"<b>column</b>": "</td><script>alert(3)</script>"} for _ in rows]  # noqa: E731
-    summary = summarize(clf, truth=y, title=NAMES[0], state=state, show_rows=show)
+    summary = summarize(clf, y_true=y, title=NAMES[0], state=state, show_rows=show)
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(render(summary, "html"), encoding="utf-8")
     return Page(path, state, summary)

@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fewlabel import VoteStatistics, optimal_thresholds, risk_bound
+from fewlabel.statistics import _distinct
 from strategies import votes_and_proba
 
 
@@ -99,3 +100,18 @@ def test_refused_merges():
     three = np.array([[0.6, 0.4, 0.0]])
     with pytest.raises(ValueError, match="same resolution and classes"):
         exact + VoteStatistics.from_votes(three, three)
+
+
+@pytest.mark.parametrize("kind", ["forest", "one pair in a bucket", "continuous"])
+def test_distinct_votes_with_and_without_a_sort(kind):
+    rng = np.random.default_rng(0)
+    vote = rng.integers(0, 201, size=5000) / 200
+    if kind == "one pair in a bucket":
+        vote[17] = np.nextafter(0.5, 1.0)
+        vote[18] = 0.5
+    elif kind == "continuous":
+        vote = rng.random(5000)
+    edges, cell = _distinct(vote)
+    expected, position = np.unique(vote, return_inverse=True)
+    np.testing.assert_array_equal(edges, expected)
+    np.testing.assert_array_equal(cell, position)

@@ -19,31 +19,8 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_parameter, validate_data
 
-__all__ = [
-    "UNLABELED",
-    "HasMethods",
-    "Interval",
-    "StrOptions",
-    "base_tags",
-    "check_codes",
-    "check_features",
-    "check_label_proba",
-    "check_labels",
-    "check_mislabeling",
-    "check_proba",
-    "check_relaxation",
-    "check_same_shape",
-    "check_thresholds",
-    "check_votes",
-    "check_votes_and_proba",
-    "check_weights",
-    "encode_target",
-    "fit_weight_name",
-    "indexable_rows",
-    "n_rows",
-    "take_rows",
-    "unlabeled_mask",
-]
+# scikit-learn's own vocabulary for parameters, passed on to the estimators.
+__all__ = ["HasMethods", "Interval", "StrOptions"]
 
 UNLABELED = -1
 """The code of an unlabelled row in every encoded target."""
@@ -336,6 +313,11 @@ def encode_target(
     missing_label : object, default="auto"
         What marks an unlabelled row, see :func:`unlabeled_mask`.
     """
+    if y is None:
+        raise ValueError(
+            "The classifier requires y to be passed, but the target y is None. Pass the labels, "
+            "with -1 (or NaN or None) for unlabelled rows."
+        )
     column = _as_column(y)
     unlabeled = _unlabeled_mask(column, missing_label)
     if unlabeled.all():
@@ -364,6 +346,19 @@ def encode_target(
     codes = np.full(len(column), UNLABELED, dtype=np.intp)
     codes[~unlabeled] = codes_labeled
     return codes, classes
+
+
+def labeled_part(
+    X: Any, y: Any, classes: NDArray[Any], missing_label: object
+) -> tuple[NDArray[np.intp], Any, NDArray[Any]]:
+    """Numbers, features and labels of the labelled rows: those that can be scored."""
+    labeled = np.flatnonzero(~unlabeled_mask(y, missing_label))
+    if len(labeled) == 0:
+        raise ValueError("y has no labelled row to score on.")
+    if len(labeled) == n_rows(X):
+        return labeled, X, y
+    truth = np.asarray(take_rows(y, labeled)).astype(classes.dtype)
+    return labeled, take_rows(indexable_rows(X), labeled), truth
 
 
 # --- base estimators -------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from fewlabel.cbound import (
 )
 from fewlabel.margins import MarginSums, margin_sums
 from fewlabel.transductive import risk_bound
-from fewlabel.votes import bayes_risk
 
 Kind = Literal["guarantee", "estimate"]
 
@@ -104,9 +103,29 @@ def bounds_table(
     v = check_votes(votes)
     if (imperfect_proba is None) != (mislabeling is None):
         raise ValueError("imperfect_proba and mislabeling must be given together.")
-    rows = list(_with_true_labels(v, label_proba))
-    if imperfect_proba is not None and mislabeling is not None:
-        rows += _with_imperfect_labels(v, imperfect_proba, mislabeling, relaxation)
+    sums = margin_sums(v, label_proba)
+    # The winning vote is at least 1/K (up to rounding), so this threshold excludes nobody, and TB
+    # is never larger with it than with 0.
+    floor = min(1.0 / v.shape[1], float(v.max(axis=1).min()))
+    tb = risk_bound(v, label_proba, thresholds=floor, tight=True)
+    imperfect = None if imperfect_proba is None else margin_sums(v, imperfect_proba)
+    return table_of_sums(sums, tb, imperfect, mislabeling, relaxation, exact=exact, error=error)
+
+
+def table_of_sums(
+    sums: MarginSums,
+    tb: float,
+    imperfect: MarginSums | None = None,
+    mislabeling: ArrayLike | None = None,
+    relaxation: float | None = None,
+    *,
+    exact: bool = False,
+    error: float | None = None,
+) -> list[Bound]:
+    """The table of :func:`bounds_table` from sums over rows, which may have come in chunks."""
+    rows = list(_with_true_labels(sums, tb))
+    if imperfect is not None and mislabeling is not None:
+        rows += _with_imperfect_labels(imperfect, mislabeling, relaxation)
     return [
         Bound(
             name,
@@ -123,27 +142,22 @@ def bounds_table(
 _Row = tuple[str, float, bool, str]
 
 
-def _with_true_labels(votes: ArrayLike, label_proba: ArrayLike) -> Iterator[_Row]:
-    sums = margin_sums(votes, label_proba)
+def _with_true_labels(sums: MarginSums, tb: float) -> Iterator[_Row]:
     none = class_correction(sums, None, 0.0)
-    # The winning vote is at least 1/K (up to rounding), so this threshold excludes nobody, and TB
-    # is never larger with it than with 0.
-    floor = min(1.0 / len(sums.rows), float(np.max(votes, axis=1).min()))
-    yield "plug-in error", bayes_risk(votes, label_proba), True, _TRUE_LABELS
-    yield "TB", risk_bound(votes, label_proba, thresholds=floor, tight=True), True, _TRUE_LABELS
+    yield "plug-in error", float(sums.error.sum() / sums.rows.sum()), True, _TRUE_LABELS
+    yield "TB", tb, True, _TRUE_LABELS
     yield "CB", *c_bound_of(sums, none), _TRUE_LABELS
     yield "second-order", markov_bound_of(sums, none, 2), True, _TRUE_LABELS
     yield "first-order", markov_bound_of(sums, none, 1), True, _TRUE_LABELS
 
 
 def _with_imperfect_labels(
-    votes: ArrayLike, imperfect: ArrayLike, mislabeling: ArrayLike, relaxation: float | None
+    sums: MarginSums, mislabeling: ArrayLike, relaxation: float | None
 ) -> Iterator[_Row]:
-    sums = margin_sums(votes, imperfect)
     assumption = _IMPERFECT_LABELS
     if _contradicted(sums, mislabeling):
         assumption = f"{_IMPERFECT_LABELS}; {_CONTRADICTED}"
-    grid = [relaxation] if relaxation is not None else _relaxations(votes, mislabeling)
+    grid = [relaxation] if relaxation is not None else _relaxations(sums, mislabeling)
     corrections = [
         class_correction(sums, mislabeling, lam) for lam in grid if _applies(sums, mislabeling, lam)
     ]
@@ -160,8 +174,9 @@ def _with_imperfect_labels(
     yield "first-order, corrected", first, True, assumption
 
 
-def _relaxations(votes: ArrayLike, mislabeling: ArrayLike) -> list[float]:
-    return [smallest_relaxation(votes, mislabeling), *np.linspace(0.0, 1.0, 11).tolist()]
+def _relaxations(sums: MarginSums, mislabeling: ArrayLike) -> list[float]:
+    predicted = np.eye(len(sums.rows))[sums.rows > 0]  # votes that predict the same classes
+    return [smallest_relaxation(predicted, mislabeling), *np.linspace(0.0, 1.0, 11).tolist()]
 
 
 def _applies(sums: MarginSums, mislabeling: ArrayLike, relaxation: float) -> bool:

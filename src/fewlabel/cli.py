@@ -103,7 +103,11 @@ def fit(
         typer.Option(
             help="Training budget: pseudo-labelled rows to train on in a round; 0 for all.", min=0
         ),
-    ] = 20_000,
+    ] = 100_000,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Fit a folder on Dask: local, or a scheduler's tcp://address."),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = -1,
     encoding: Encoding = "utf-8",
@@ -113,6 +117,7 @@ def fit(
 ) -> None:
     """Learn a column from its filled cells, and fill the empty ones.
 
+    TABLE may be a folder of Parquet files that do not fit in memory; --out is then a new folder.
     Without --out, --model and --report, the labelled table is written beside you under the
     table's name with "-labelled". The table itself is never changed.
     """
@@ -134,7 +139,16 @@ def fit(
             progress=console.progress,
             on_round=console.on_round,
         )
-        fit_command(console, table, options, out=out, model=model, report=report, force=force)
+        fit_command(
+            console,
+            table,
+            options,
+            out=out,
+            model=model,
+            report=report,
+            force=force,
+            scheduler=scheduler,
+        )
 
 
 @app.command()

@@ -30,8 +30,15 @@ def fit_command(
     model: Path | None,
     report: Path | None,
     force: bool,
+    scheduler: str | None = None,
 ) -> None:
     """Fit, and write what was asked for."""
+    if table.is_dir():
+        others = {"--model": model, "--report": report, "--truth": options.truth}
+        fit_folder_command(console, table, options, out=out, others=others, scheduler=scheduler)
+        return
+    if scheduler is not None:
+        raise UserError("--scheduler is for a folder of Parquet files.", "Name a folder.")
     if out is None and model is None and report is None:
         out = default_output(table, "labelled")
     kinds = _checked_names(out, model, report)
@@ -49,6 +56,39 @@ def fit_command(
     written = {"out": out, "model": model, "report": report}
     files = {key: str(path) for key, path in written.items() if path is not None}
     _tell_fit(console, result.summary, files)
+
+
+def fit_folder_command(
+    console: Console,
+    folder: Path,
+    options: FitOptions,
+    *,
+    out: Path | None,
+    others: dict[str, Any],
+    scheduler: str | None,
+) -> None:
+    """Fit on a folder of Parquet files, and write a folder of labels."""
+    from fewlabel.folders import fit_folder
+
+    asked = [name for name, value in others.items() if value is not None]
+    if asked:
+        raise UserError(
+            f"{' and '.join(asked)} cannot be used with a folder: the rows are not kept in memory.",
+            "Leave it out; --out names the folder for the labels.",
+        )
+    out = out or Path(f"{folder.resolve().name}-labelled")
+    summary = fit_folder(folder, options, out=out, scheduler=scheduler)
+    console.done()
+    bound = summary["error_bound"]["value"]
+    console.say(
+        f"{summary['n_unlabeled']:,} rows labelled from {summary['n_labeled']:,} labels, "
+        f"{summary['n_pseudo_labeled']:,} of them pseudo-labelled in {len(summary['rounds'])} "
+        f"rounds. At most {percent(bound)} are wrong (estimate)."
+    )
+    for note in summary["notes"]:
+        console.say(f"! {note}")
+    console.say(f"→ {out}")
+    console.result({**summary, "files": {"out": str(out)}})
 
 
 def _checked_names(out: Path | None, model: Path | None, report: Path | None) -> dict[str, Any]:

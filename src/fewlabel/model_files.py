@@ -43,6 +43,7 @@ TRUSTED_TYPES = frozenset(
         "numpy.int64",
         "numpy.ndarray",
         "sklearn.compose._column_transformer.ColumnTransformer",
+        "sklearn.compose._column_transformer._RemainderColsList",  # scikit-learn before 1.9
         "sklearn.ensemble._forest.RandomForestClassifier",
         "sklearn.impute._base.MissingIndicator",
         "sklearn.impute._base.SimpleImputer",
@@ -70,7 +71,11 @@ TRUSTED_LOADERS = frozenset(
 """How skops may rebuild them; the loaders of functions, methods and partials are not here."""
 
 # Of these, skops itself asks to be told that they are trusted.
-_TELL_SKOPS = ["numpy.dtype", "sklearn.tree._tree.Tree"]
+_TELL_SKOPS = [
+    "numpy.dtype",
+    "sklearn.compose._column_transformer._RemainderColsList",
+    "sklearn.tree._tree.Tree",
+]
 _MANIFEST = "fewlabel.json"
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
 
-from fewlabel._validation import UNLABELED, encode_target, indexable_rows, take_rows, unlabeled_mask
+from fewlabel._validation import UNLABELED, encode_target, labeled_part
 
 
 class LabeledKFold(BaseCrossValidator):
@@ -115,11 +115,8 @@ def labeled_scorer(
     scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
 
     def score(estimator: Any, X: Any, y: ArrayLike, **params: Any) -> float:
-        labeled = np.flatnonzero(~unlabeled_mask(y, missing_label))
-        if len(labeled) == 0:
-            raise ValueError("No row to score on: every row of this part is unlabelled.")
-        truth = np.asarray(take_rows(y, labeled)).astype(estimator.classes_.dtype)
+        labeled, part, truth = labeled_part(X, y, estimator.classes_, missing_label)
         params = {name: np.asarray(value)[labeled] for name, value in params.items()}
-        return float(scorer(estimator, take_rows(indexable_rows(X), labeled), truth, **params))
+        return float(scorer(estimator, part, truth, **params))
 
     return score

@@ -2,6 +2,9 @@ r"""Which unlabelled rows to pseudo-label next (step 2 of Algorithm 1, and Secti
 
 A policy is a pure function from votes, label probabilities and the round to a selection. Any object
 with a method ``select(votes, label_proba, iteration)`` that returns a :class:`Selection` is one.
+Rows that do not fit in memory are known by their statistics only: a policy for them has a method
+``from_statistics(statistics, iteration)`` that returns the thresholds and, for each class, what the
+policy's criterion says of the error (or None).
 The policies here are scikit-learn estimators only in that their parameters can be searched
 (``policy__threshold``) and cloned; they learn nothing and remember nothing.
 """
@@ -15,8 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from fewlabel.statistics import Floats
+from fewlabel.statistics import Floats, VoteStatistics
 from fewlabel.thresholds import Criterion, search_thresholds
+
+Decision = tuple[Floats, Floats | None]
+"""Thresholds, and what the criterion says of the error of each class."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,11 @@ class BoundPolicy(BaseEstimator):
         )
         return Selection.by_thresholds(votes, thresholds, errors)
 
+    def from_statistics(self, statistics: VoteStatistics, iteration: int) -> Decision:
+        if self.resolution is not None:
+            statistics = statistics.binned(self.resolution)
+        return search_thresholds(statistics, criterion=self.criterion)
+
 
 class FixedThreshold(BaseEstimator):
     """One threshold for every class and round (FSLA).
@@ -91,9 +102,15 @@ class FixedThreshold(BaseEstimator):
         self.threshold = threshold
 
     def select(self, votes: Floats, label_proba: Floats, iteration: int) -> Selection:
+        return Selection.by_thresholds(votes, self._thresholds(votes.shape[1]))
+
+    def from_statistics(self, statistics: VoteStatistics, iteration: int) -> Decision:
+        return self._thresholds(statistics.n_classes), None
+
+    def _thresholds(self, n_classes: int) -> Floats:
         if not 0 <= self.threshold <= 1:
             raise ValueError(f"threshold must lie in [0, 1]. Got {self.threshold!r} instead.")
-        return Selection.by_thresholds(votes, np.full(votes.shape[1], float(self.threshold)))
+        return np.full(n_classes, float(self.threshold))
 
 
 class Curriculum(BaseEstimator):
@@ -109,11 +126,22 @@ class Curriculum(BaseEstimator):
         self.step = step
 
     def select(self, votes: Floats, label_proba: Floats, iteration: int) -> Selection:
+        threshold = np.quantile(votes.max(axis=1), self._quantile(iteration), method="lower")
+        return Selection.by_thresholds(votes, np.full(votes.shape[1], threshold))
+
+    def from_statistics(self, statistics: VoteStatistics, iteration: int) -> Decision:
+        edges = np.concatenate([cells.edges for cells in statistics.cells])
+        order = np.argsort(edges)
+        counts = np.concatenate([cells.n_predicted for cells in statistics.cells])[order]
+        # The quantile as in `select`; of binned votes, the lower end of the bin that holds it.
+        rank = int(self._quantile(iteration) * (statistics.n_rows - 1))
+        threshold = edges[order][np.searchsorted(np.cumsum(counts), rank, side="right")]
+        return np.full(statistics.n_classes, threshold), None
+
+    def _quantile(self, iteration: int) -> float:
         if not 0 < self.step <= 1:
             raise ValueError(f"step must lie in (0, 1]. Got {self.step!r} instead.")
-        quantile = max(0.0, 1.0 - iteration * self.step)
-        threshold = np.quantile(votes.max(axis=1), quantile, method="lower")
-        return Selection.by_thresholds(votes, np.full(votes.shape[1], threshold))
+        return max(0.0, 1.0 - iteration * self.step)
 
 
 POLICIES: dict[str, type[BaseEstimator]] = {

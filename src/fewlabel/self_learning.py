@@ -7,7 +7,6 @@ put together in :mod:`fewlabel._training`.
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -21,7 +20,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._rounds import initial_label_proba, round_line, round_record
+from fewlabel._chunk_loop import learn_in_chunks
+from fewlabel._rounds import (
+    final_bound,
+    initial_label_proba,
+    keep_record,
+    n_selected,
+    reason_to_stop,
+    round_record,
+)
 from fewlabel._training import TrainingSet, default_forest, routed_fit_params
 from fewlabel._validation import (
     UNLABELED,
@@ -32,15 +39,14 @@ from fewlabel._validation import (
     check_features,
     encode_target,
     indexable_rows,
+    labeled_part,
     n_rows,
-    take_rows,
-    unlabeled_mask,
 )
 from fewlabel.assessment import transduction_bounds
 from fewlabel.bounds import Bound
-from fewlabel.policies import Policy, Selection, make_policy
+from fewlabel.out_of_core import as_rows
+from fewlabel.policies import Policy, make_policy
 from fewlabel.statistics import Floats, Ints
-from fewlabel.transductive import transductive_bound
 from fewlabel.votes import vote_matrix
 
 if TYPE_CHECKING:
@@ -179,7 +185,13 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        unlabeled: Any = None,
+        **params: Any,
     ) -> Self:
         """Learn from labelled and unlabelled rows.
 
@@ -191,14 +203,20 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             Labels, with unlabelled rows marked (see ``missing_label``).
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, multiplied with those of ``pseudo_weight``.
+        unlabeled : UnlabeledRows, DaskRows, path, Arrow data set, callable or list, optional
+            Unlabelled rows that need not fit in memory, see :class:`UnlabeledRows`; X and y are
+            then the labelled rows, and ``transduction_`` etc. go to a folder, not into memory.
         **params : dict
             Metadata for the base estimator's ``fit``, if metadata routing is enabled.
         """
         self._validate_params()
         policy = make_policy(self.policy)
+        if unlabeled is not None:
+            rows, routed = as_rows(unlabeled), routed_fit_params(self, params)
+            return learn_in_chunks(self, X, y, rows, policy, sample_weight, routed)
         check_features(self, X, reset=True)
         X = indexable_rows(X)
-        codes, self.classes_ = encode_target(_required(y), self.missing_label)
+        codes, self.classes_ = encode_target(y, self.missing_label)
         if len(codes) != n_rows(X):
             raise ValueError(
                 f"X and y must have the same number of rows. Got {n_rows(X)} and {len(codes)}."
@@ -243,7 +261,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             start = time.perf_counter()
             selection = policy.select(votes, proba, iteration)
             seconds_search = time.perf_counter() - start
-            stop = self._stop_before(selection, n_left, len(unlabeled))
+            selected, done = n_selected(selection, n_left), iteration - 1
+            stop = reason_to_stop(selected, len(unlabeled), done, self.max_iter, self.min_gain)
             if stop:
                 self.termination_condition_ = stop
                 break
@@ -255,7 +274,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             left = left[~selection.mask]
             votes, seconds = self._train_and_vote(training, base, unlabeled[left])
             seconds["search"] = seconds_search
-            self._record(round_record(iteration, n_left, selection, pseudo, seconds))
+            keep_record(self, round_record(iteration, n_left, selection, pseudo, seconds))
         else:
             self.termination_condition_ = "all_labeled" if len(unlabeled) else "no_unlabeled"
         final_votes = self._final_votes(training, left, votes)
@@ -272,29 +291,6 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         if len(rows):
             votes = vote_matrix(self.estimator_, training.X, rows=rows)
         return votes, {"fit": fitted - start, "votes": time.perf_counter() - fitted}
-
-    def _stop_before(self, selection: Selection, n_left: int, n_unlabeled: int) -> str | None:
-        if selection.mask.shape != (n_left,):
-            raise ValueError(
-                f"The policy's mask must have shape ({n_left},), one entry for each unlabelled row "
-                f"that is left. Got {selection.mask.shape} instead."
-            )
-        selected = int(selection.mask.sum())
-        if self.max_iter is not None and len(self.history_) >= self.max_iter:
-            return "max_iter"
-        if selected == 0:
-            return "no_selection"
-        # A round that takes all that is left ends the work anyway.
-        if selected < self.min_gain * n_unlabeled and self.history_:
-            return "min_gain"
-        return None
-
-    def _record(self, record: dict[str, Any]) -> None:
-        self.history_.append(record)
-        if self.verbose:
-            sys.stdout.write(f"[SelfLearningClassifier] {round_line(record)}\n")
-        if self.callback is not None:
-            self.callback(record)
 
     def _final_votes(self, training: TrainingSet, left: Ints, left_votes: Floats) -> Floats:
         # The rows that are left have just been voted on: only the trusted ones are missing.
@@ -319,11 +315,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.pseudo_labels_ = self.classes_[training.pseudo_codes]
         self.n_iter_ = len(self.history_)
         self.label_proba_ = label_proba
-        self.risk_bound_, self.confusion_bound_ = float("nan"), np.full((K, K), np.nan)
-        if len(unlabeled):
-            lowest = min(1.0 / K, float(votes.max(axis=1).min()))  # rounding may go below 1/K
-            bound = transductive_bound(votes, label_proba, thresholds=lowest, tight=True)
-            self.risk_bound_, self.confusion_bound_ = bound.risk, bound.confusion
+        self.risk_bound_, self.confusion_bound_ = final_bound(votes, label_proba)
 
     # --- prediction --------------------------------------------------------------------------
 
@@ -345,14 +337,9 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on the labelled rows of a data set; unlabelled ones are left out."""
-        labeled = np.flatnonzero(~unlabeled_mask(y, self.missing_label))
-        if len(labeled) == 0:
-            raise ValueError("y has no labelled row to score on.")
-        if len(labeled) == n_rows(X):
-            return super().score(X, y, sample_weight)
+        labeled, X, truth = labeled_part(X, y, self.classes_, self.missing_label)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
-        truth = np.asarray(take_rows(y, labeled)).astype(self.classes_.dtype)
-        return super().score(take_rows(indexable_rows(X), labeled), truth, weight)
+        return super().score(X, truth, weight)
 
     def bounds(self, X: Any, y: ArrayLike, **options: Any) -> list[Bound]:
         """Estimates and bounds of the error on the unlabelled rows, as a table.
@@ -377,30 +364,16 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """
         return transduction_bounds(self, X, y, **options)
 
-    def report(
-        self,
-        X: Any = None,
-        y: ArrayLike | None = None,
-        *,
-        y_true: ArrayLike | None = None,
-        title: str = "",
-    ) -> Report:
-        """What was learned, for people: shown in a notebook, or saved as HTML, JSON or Markdown.
+    def report(self, X: Any = None, y: ArrayLike | None = None, **options: Any) -> Report:
+        """What was learned: shown in a notebook, ``save(path)`` writes HTML, JSON or Markdown.
 
-        Parameters
-        ----------
-        X, y : optional
-            Those of ``fit``. With them the votes that stand for P(Y|x) in the bounds are
-            calibrated on held-out votes for the labelled rows.
-        y_true : array-like of shape (n_samples,), optional
-            The true labels of these rows, as far as they are known (None or NaN elsewhere), to show
-            the true error beside the bounds.
-        title : str, optional
+        With the X and y of ``fit``, votes that stand for P(Y|x) in the bounds are calibrated.
+        ``y_true``, labels as far as they are known, shows the true error; ``title`` names it.
         """
         from fewlabel.report import Report
 
         check_is_fitted(self)
-        return Report.of(self, X, y, truth=y_true, title=title)
+        return Report.of(self, X, y, **options)
 
     # --- scikit-learn ------------------------------------------------------------------------
 
@@ -419,12 +392,3 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         tags = super().__sklearn_tags__()
         tags.input_tags = base_tags(self._base_estimator(0)).input_tags
         return tags
-
-
-def _required(y: ArrayLike | None) -> ArrayLike:
-    if y is None:
-        raise ValueError(
-            "SelfLearningClassifier requires y to be passed, but the target y is None. Pass the "
-            "labels, with -1 (or NaN or None) for unlabelled rows."
-        )
-    return y

@@ -18,7 +18,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
@@ -29,6 +29,8 @@ from fewlabel._validation import check_votes_and_proba
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+
+_BUCKETS = 4096
 
 
 @dataclass(frozen=True)
@@ -102,9 +104,34 @@ class ClassCells:
             gibbs=np.sum([part.gibbs for part in parts], axis=0),
         )
 
+    def binned(self, resolution: int) -> Self:
+        """The same sums in cells that are bins."""
+        edges, cell = _bin(self.edges, resolution)
+
+        def add(values: Floats) -> Floats:
+            return _sum_by_cell(values, cell, len(edges))
+
+        counts = np.bincount(cell, weights=self.n_predicted, minlength=len(edges))
+        return replace(
+            self,
+            edges=edges,
+            mass=add(self.mass),
+            vote_mass=add(self.vote_mass),
+            predicted_mass=add(self.predicted_mass),
+            n_predicted=counts.astype(np.intp),
+        )
+
 
 def _distinct(vote: Floats) -> tuple[Floats, Ints]:
     """Distinct votes in ascending order and, for each row, the position of its vote in them."""
+    if len(vote) > _BUCKETS:
+        # The votes of a forest are few and apart: one in a bucket at most. Then no sort is needed.
+        bucket = (vote * _BUCKETS).astype(np.intp)
+        held = np.full(_BUCKETS + 2, np.nan)
+        held[bucket] = vote
+        if np.array_equal(held[bucket], vote):
+            is_used = ~np.isnan(held)
+            return held[is_used], (np.cumsum(is_used) - 1)[bucket]
     order = np.argsort(vote)
     ascending = vote[order]
     is_new = np.empty(len(vote), dtype=bool)
@@ -203,6 +230,25 @@ class VoteStatistics:
 
     def __add__(self, other: Self) -> Self:
         return self.merge([self, other])
+
+    def binned(self, resolution: int) -> Self:
+        """The same sums in bins: what ``from_votes(..., resolution=resolution)`` gives.
+
+        What is binned already can only be put into bins that consist of whole ones.
+        """
+        _check_resolution(resolution)
+        if self.resolution is not None and self.resolution % resolution:
+            raise ValueError(
+                f"These statistics have {self.resolution} bins a class, which cannot be put into "
+                f"{resolution}; accumulate them with resolution={resolution}."
+            )
+        cells = tuple(same.binned(resolution) for same in self.cells)
+        return replace(self, cells=cells, resolution=resolution)
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of the class that has most of them."""
+        return max(len(cells.edges) for cells in self.cells)
 
     @property
     def n_classes(self) -> int:

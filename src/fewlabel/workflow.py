@@ -26,7 +26,7 @@ from fewlabel.votes import vote_matrix
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_TRAIN = 20_000
+MAX_TRAIN = 100_000
 """Default training budget: so many pseudo-labelled rows are trained on in a round."""
 
 MAX_CLASSES = 1_000
@@ -68,7 +68,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     start = time.perf_counter()
     options.progress(f"reading {path.name}")
     table = read_table(path, encoding=options.encoding)
-    leave_out, notes = _no_features(table, options)
+    leave_out, notes = columns_left_out(table, options)
     labels = target_labels(table.column(options.target), options.unlabeled)
     check_labels(labels, options.target)
     plan = plan_columns(table, leave_out=leave_out)
@@ -81,7 +81,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     state = FinalState.of(clf, X, labels)
     summary = summarize(
         clf,
-        truth=None
+        y_true=None
         if options.truth is None
         else target_labels(table.column(options.truth), options.unlabeled),
         title=f"{options.target}, learned from {path.name}",
@@ -110,7 +110,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
 # --- checks ----------------------------------------------------------------------------------
 
 
-def _no_features(table: pa.Table, options: FitOptions) -> tuple[dict[str, str], list[str]]:
+def columns_left_out(table: pa.Table, options: FitOptions) -> tuple[dict[str, str], list[str]]:
     """Columns that are no features and why; remarks for the report."""
     names = table.column_names
     require_column(names, options.target, "--target")

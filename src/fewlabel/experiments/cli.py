@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,8 +47,9 @@ TimeLimit = Annotated[
 MemoryLimit = Annotated[
     float | None, typer.Option("--memory-limit", min=1.0, help="MiB for each trial (Linux).")
 ]
-Dask = Annotated[
-    str | None, typer.Option("--dask", help="Address of a Dask scheduler that runs the trials.")
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="Run trials on Dask: local, or a scheduler's tcp://address."),
 ]
 NoRun = Annotated[bool, typer.Option("--no-run", help="Only tables and figures, from records.")]
 Page = Annotated[
@@ -68,7 +69,7 @@ def reproduce(
     jobs: Jobs = 1,
     time_limit: TimeLimit = 4 * 3600.0,
     memory_limit: MemoryLimit = None,
-    dask: Dask = None,
+    scheduler: Scheduler = None,
     no_run: NoRun = False,
     page: Page = None,
 ) -> None:
@@ -91,7 +92,7 @@ def reproduce(
     if not no_run:
         planned = [trial for item in wanted for trial in trials_of(item, scope)]
         limits = Limits(time_limit, memory_limit)
-        made = _run(planned, out / FILE_NAME, dask, data_dir=data, limits=limits, jobs=jobs)
+        made = _run(planned, out / FILE_NAME, scheduler, data_dir=data, limits=limits, jobs=jobs)
     records = read_records(out)
     paths = render(wanted, scope, records, out)
     if page:
@@ -119,11 +120,11 @@ def _scope(quick: bool, sets: str | None, methods: str | None, trials: int | Non
         raise typer.BadParameter(str(error)) from error
 
 
-def _run(planned: list[Trial], path: Path, dask: str | None, **options: Any) -> list[Record]:
+def _run(planned: list[Trial], path: Path, scheduler: str | None, **options: Any) -> list[Record]:
     from fewlabel.experiments.run import run
 
     try:
-        with _executor(dask) as executor, _reporter() as report:
+        with _executor(scheduler) as executor, _reporter() as report:
             return run(planned, path, executor=executor, report=report, **options)
     except KeyboardInterrupt:
         typer.echo(f"Stopped; the same command goes on from {path}.", err=True)
@@ -152,17 +153,15 @@ def _complain(records: list[Record]) -> None:
     raise typer.Exit(1)
 
 
-def _executor(address: str | None) -> AbstractContextManager[Any]:
-    if address is None:
-        return nullcontext()
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ImportError(
-            "--dask needs dask and distributed: pip install 'fewlabel[scale]'."
-        ) from error
-    executor: AbstractContextManager[Any] = Client(address).get_executor()
-    return executor
+@contextmanager
+def _executor(scheduler: str | None) -> Iterator[Any]:
+    if scheduler is None:
+        yield None
+        return
+    from fewlabel.distributed import open_client
+
+    with open_client(scheduler) as client:
+        yield client.get_executor()
 
 
 def _reporter() -> AbstractContextManager[Callable[[Progress], None]]:

@@ -36,7 +36,7 @@ def summarize(
     X: Any = None,
     y: ArrayLike | None = None,
     *,
-    truth: ArrayLike | None = None,
+    y_true: ArrayLike | None = None,
     title: str = "",
     state: FinalState | None = None,
     data: dict[str, Any] | None = None,
@@ -50,7 +50,7 @@ def summarize(
     clf : fitted SelfLearningClassifier
     X, y : optional
         Those of its ``fit``: with them, votes that stand for P(Y|x) are calibrated.
-    truth : array-like of shape (n_samples,), optional
+    y_true : array-like of shape (n_samples,), optional
         True labels as far as known; None or NaN elsewhere.
     title : str, optional
     state : FinalState, optional
@@ -63,7 +63,7 @@ def summarize(
         Further remarks for the reader.
     """
     state = state or FinalState.of(clf, X, y)
-    known = Truth.of(clf, state, truth) if truth is not None else None
+    known = Truth.of(clf, state, y_true) if y_true is not None else None
     assumption = assumption_of(clf.label_proba, state.calibration)
     summary: dict[str, Any] = {
         "schema": SCHEMA,

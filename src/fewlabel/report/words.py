@@ -67,16 +67,27 @@ def headline(summary: dict[str, Any]) -> list[str]:
     )
     errors = {entry["key"]: entry for entry in summary["errors"]}
     trusted, everything = errors["trusted"], errors["all"]
-    second = (
-        f"By the bound, at most {percent(trusted['bound']['value'])} of the trusted labels and "
-        f"{percent(everything['bound']['value'])} of all are wrong (estimates)"
-    )
+    second = _bound_sentence(trusted["bound"]["value"], everything["bound"]["value"])
     if everything.get("true_error") is not None:
         second += (
             f"; in truth {percent(trusted['true_error'])} and {percent(everything['true_error'])} "
             f"are"
         )
     return [first, second + "."]
+
+
+def _bound_sentence(trusted: float | None, everything: float | None) -> str:
+    """What the bounds say of the trusted labels and of all; those above 1 say nothing."""
+    said = [
+        f"{percent(value)} of {which}"
+        for value, which in ((trusted, "the trusted labels"), (everything, "all labels"))
+        if value is not None and value < 1
+    ]
+    if not said:
+        return "The bound says nothing here: its estimate is 100\N{NO-BREAK SPACE}% or more"
+    silent = "" if len(said) == 2 or trusted is None else "; of all labels it says nothing"
+    estimates = "an estimate" if len(said) == 1 else "estimates"
+    return f"By the bound, at most {' and '.join(said)} are wrong ({estimates}){silent}"
 
 
 def warnings_of(summary: dict[str, Any]) -> list[str]:

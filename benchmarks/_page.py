@@ -1,0 +1,26 @@
+"""Tables that live inside a page: a command replaces its own, and leaves the prose alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Rows as a Markdown table."""
+    head = list(rows[0])
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(str(row.get(key, "")) for key in head) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def put(path: Path, name: str, text: str) -> None:
+    """Replace what stands between ``<!-- name -->`` and ``<!-- /name -->``."""
+    page = path.read_text(encoding="utf-8")
+    block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    if not block.search(page):
+        raise ValueError(f"{path} has no place for the table {name!r}: <!-- {name} -->")
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(block.sub(lambda m: m[1] + text + "\n" + m[2], page), encoding="utf-8")
+    temporary.replace(path)

@@ -1,0 +1,140 @@
+"""The table of bounds from sums over chunks of the unlabelled rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fewlabel._chunk_steps import (
+    Chunk,
+    Made,
+    chunk_statistics,
+    lowest_winning_vote,
+    merge_statistics,
+)
+from fewlabel._validation import encode_target, n_rows
+from fewlabel.assessment import calibrated, calibration_power
+from fewlabel.bounds import Bound, table_of_sums
+from fewlabel.held_out import held_out_votes
+from fewlabel.margins import Floats, MarginSums, margin_sums
+from fewlabel.mislabeling import (
+    expected_counts,
+    held_out_counts,
+    imperfect_proba,
+    mislabeling_matrix,
+)
+from fewlabel.statistics import VoteStatistics
+from fewlabel.transductive import risk_bound
+from fewlabel.votes import vote_matrix
+
+if TYPE_CHECKING:
+    from fewlabel._chunk_rows import Rows
+
+
+class Sums(NamedTuple):
+    """What the table needs of some rows."""
+
+    statistics: VoteStatistics | None
+    margins: MarginSums
+    counts: Floats
+
+
+class Judge(NamedTuple):
+    """The classifiers whose votes are compared.
+
+    ``power`` calibrates initial votes that stand for P(Y|x); None leaves them alone.
+    """
+
+    final: Any
+    initial: Any
+    label_proba: str
+    power: float | None
+    resolution: int | None
+
+    def votes_and_proba(self, X: Any) -> tuple[Floats, Floats]:
+        votes = vote_matrix(self.final, X)
+        if self.label_proba == "current":
+            return votes, votes
+        if self.label_proba == "uniform":
+            return votes, np.full_like(votes, 1.0 / votes.shape[1])
+        proba = vote_matrix(self.initial, X)
+        return votes, proba if self.power is None else calibrated(proba, self.power)
+
+
+def assess(chunk: Chunk, *, judge: Judge) -> tuple[Made, Sums | None]:
+    """Sums of the bounds that take ``label_proba`` as it is, and counts for the matrix."""
+    if n_rows(chunk["X"]) == 0:
+        return {}, None
+    votes, proba = judge.votes_and_proba(chunk["X"])
+    return {}, Sums(
+        chunk_statistics(votes, proba, judge.resolution),
+        margin_sums(votes, proba),
+        expected_counts(votes.argmax(axis=1), proba, max_iter=0),
+    )
+
+
+def assess_imperfect(
+    chunk: Chunk, *, judge: Judge, matrix: Floats
+) -> tuple[Made, MarginSums | None]:
+    """Sums of the bounds for imperfect labels."""
+    if n_rows(chunk["X"]) == 0:
+        return {}, None
+    votes, proba = judge.votes_and_proba(chunk["X"])
+    return {}, margin_sums(votes, imperfect_proba(proba, matrix))
+
+
+def merge_sums(parts: Sequence[Sums | None]) -> Sums | None:
+    present = [part for part in parts if part is not None]
+    if not present:
+        return None
+    return Sums(
+        merge_statistics([part.statistics for part in present]),
+        _add([part.margins for part in present]),
+        np.sum([part.counts for part in present], axis=0),
+    )
+
+
+def merge_margins(parts: Sequence[MarginSums | None]) -> MarginSums | None:
+    present = [part for part in parts if part is not None]
+    return _add(present) if present else None
+
+
+def _add(parts: Sequence[MarginSums]) -> MarginSums:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def chunked_bounds(rows: Rows, classifier: Any, X: Any, y: ArrayLike) -> list[Bound]:
+    """The rows of :func:`fewlabel.assessment.transduction_bounds`, in two passes."""
+    codes, _ = encode_target(y, classifier.missing_label)
+    held_out = held_out_votes(classifier.initial_estimator_, X, codes)
+    supervised = classifier.label_proba == "supervised"
+    power = calibration_power(held_out, codes) if supervised else None
+    judge = rows.call(
+        Judge,
+        classifier.estimator_,
+        classifier.initial_estimator_,
+        str(classifier.label_proba),
+        power,
+        rows.resolution,
+    )
+    sums: Sums | None = rows.run(assess, merge_sums, ("X",), judge=judge)
+    if sums is None or sums.statistics is None:
+        raise ValueError("There is no unlabelled row whose error could be bounded.")
+    known = held_out_counts(codes, held_out.argmax(axis=1), held_out.shape[1])
+    matrix = mislabeling_matrix(known + sums.counts)
+    imperfect = rows.run(assess_imperfect, merge_margins, ("X",), judge=judge, matrix=matrix)
+    tb = risk_bound(sums.statistics, thresholds=lowest_winning_vote(sums.statistics), tight=True)
+    first = Bound(
+        "supervised estimate",
+        float(np.mean(held_out.argmax(axis=1) != codes)),
+        "estimate",
+        True,
+        "no bound: held-out error of the initial classifier on the labelled rows",
+    )
+    return [first, *table_of_sums(sums.margins, tb, imperfect, matrix)]

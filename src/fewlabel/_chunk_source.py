@@ -1,0 +1,276 @@
+"""Rows that come in chunks: from where, in which form, and where results go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fewlabel._validation import n_rows, take_rows, unlabeled_mask
+
+CHUNK_ROWS = 65_536
+"""Rows of a chunk read from Parquet: a few MiB, and enough that the work per chunk dominates."""
+
+NamedChunk = tuple[str, Any]
+"""Where a chunk comes from, for error messages, and the chunk."""
+
+
+def need(module: str, purpose: str) -> Any:
+    """Import a module of the ``scale`` extra, or say how to get it."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{purpose} needs {module.split('.')[0]}: pip install 'fewlabel[scale]'."
+        ) from error
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+def open_chunks(source: Any, chunk_rows: int = CHUNK_ROWS) -> Callable[[], Iterator[NamedChunk]]:
+    """A function that starts a fresh pass over the chunks of a source.
+
+    Parameters
+    ----------
+    source : path, pyarrow Dataset, callable or sequence
+        A Parquet file or a folder of them, an Arrow data set, a function that returns a fresh
+        iterator of chunks, or a list of chunks. Anything that can be read only once is refused:
+        self-learning passes over the rows several times.
+    chunk_rows : int
+        Rows read at once from Parquet.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        return lambda: _parquet_chunks(Path(source), chunk_rows)
+    if hasattr(source, "get_fragments"):
+        return lambda: _arrow_chunks(source, chunk_rows)
+    if callable(source):
+        return lambda: ((f"chunk {i}", chunk) for i, chunk in enumerate(source()))
+    if isinstance(source, Sequence) and not isinstance(source, bytes):
+        return lambda: ((f"chunk {i}", chunk) for i, chunk in enumerate(source))
+    if hasattr(source, "__dask_graph__"):
+        raise TypeError("Wrap a Dask collection: fit(..., unlabeled=DaskRows(collection, client)).")
+    raise TypeError(
+        "Unlabelled rows must be a Parquet file or folder, an Arrow data set, a list of chunks or "
+        "a function that returns a fresh iterator of chunks (they are read several times). Got "
+        f"{type(source).__name__} instead."
+    )
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """The Parquet files of a folder (or the file itself), in the order of their names."""
+    if path.is_file():
+        return [path]
+    files = sorted(p for p in path.rglob("*.parquet") if not p.name.startswith(("_", ".")))
+    if not files:
+        raise FileNotFoundError(f"There is no Parquet file (*.parquet) in {path}.")
+    return files
+
+
+def _parquet_chunks(path: Path, chunk_rows: int) -> Iterator[NamedChunk]:
+    parquet = need("pyarrow.parquet", "Reading Parquet")
+    for file in parquet_files(path):
+        with _reading(str(file)), parquet.ParquetFile(file, pre_buffer=False) as opened:
+            batches = opened.iter_batches(chunk_rows, use_threads=False)
+            yield from ((str(file), batch) for batch in batches if batch.num_rows)
+
+
+def _arrow_chunks(dataset: Any, chunk_rows: int) -> Iterator[NamedChunk]:
+    for fragment in dataset.get_fragments():
+        name = str(getattr(fragment, "path", "Arrow data"))
+        with _reading(name):
+            # Little read-ahead: by default Arrow would keep many batches in memory.
+            batches = fragment.to_batches(batch_size=chunk_rows, batch_readahead=1)
+            yield from ((name, batch) for batch in batches if batch.num_rows)
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
+        raise unreadable(name, error) from error
+
+
+def unreadable(name: str, error: BaseException) -> OSError:
+    """The error that says which part of the rows cannot be read."""
+    return OSError(
+        f"The unlabelled rows of {name} cannot be read ({type(error).__name__}: {error}). "
+        f"Replace or remove it and start again; no results were written."
+    )
+
+
+# --- form --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The form in which the estimator was given the labelled rows: chunks are brought into it.
+
+    Attributes
+    ----------
+    kind : {"pandas", "polars", "array", "other"}
+    columns : tuple of str, or None for arrays
+    dtype : numpy dtype of an array
+    n_features : int or None
+    target, missing_label
+        Column whose missing values mark the unlabelled rows; the others are left out.
+    """
+
+    kind: str
+    columns: tuple[str, ...] | None = None
+    dtype: Any = None
+    n_features: int | None = None
+    target: str | None = None
+    missing_label: Any = "auto"
+
+    @classmethod
+    def of(cls, X: Any, target: str | None = None, missing_label: Any = "auto") -> Layout:
+        """The layout of the labelled rows."""
+        library = type(X).__module__.split(".")[0]
+        if library in ("pandas", "polars") and hasattr(X, "columns"):
+            return cls(library, tuple(X.columns), target=target, missing_label=missing_label)
+        if sparse.issparse(X) or not hasattr(X, "__array__"):
+            return cls("other", target=target, missing_label=missing_label)
+        array = np.asarray(X)
+        width = array.shape[1] if array.ndim == 2 else None
+        return cls("array", None, array.dtype, width, target, missing_label)
+
+    def conform(self, raw: Any) -> tuple[Any, NDArray[np.intp]]:
+        """The unlabelled rows of a chunk in this layout, and their positions in the chunk."""
+        rows = np.arange(n_rows(raw) if not hasattr(raw, "num_rows") else raw.num_rows)
+        if self.target is not None:
+            rows = np.flatnonzero(unlabeled_mask(_column(raw, self.target), self.missing_label))
+        X = self._convert(raw)
+        return (X if self.target is None else take_rows(X, rows)), rows
+
+    def _convert(self, raw: Any) -> Any:
+        if self.kind == "other":
+            return raw
+        if self.kind == "array":
+            return self._to_array(raw)
+        frame = _to_frame(raw, self.kind, self.columns)
+        missing = [name for name in self.columns or () if name not in frame.columns]
+        if missing:
+            raise ValueError(
+                f"The unlabelled rows lack columns of the labelled ones: {', '.join(missing)}."
+            )
+        return frame[list(self.columns or ())]
+
+    def _to_array(self, raw: Any) -> NDArray[Any]:
+        if hasattr(raw, "num_rows"):  # Arrow
+            names = [name for name in raw.schema.names if name != self.target]
+            columns = [raw.column(name).to_numpy(zero_copy_only=False) for name in names]
+            array = np.column_stack(columns).astype(self.dtype, copy=False)
+        else:
+            frame = raw.drop(columns=self.target) if self.target is not None else raw
+            array = np.asarray(frame).astype(self.dtype, copy=False)
+        if self.n_features is not None and array.shape[1:] != (self.n_features,):
+            raise ValueError(
+                f"The unlabelled rows must have {self.n_features} columns as the labelled ones. "
+                f"Got shape {array.shape} instead."
+            )
+        return array
+
+
+def _column(raw: Any, name: str) -> Any:
+    if hasattr(raw, "num_rows"):
+        return raw.column(name).to_pandas() if name in raw.schema.names else _lacks(name)
+    return raw[name] if name in raw.columns else _lacks(name)
+
+
+def _lacks(name: str) -> Any:
+    raise ValueError(f"The rows have no column {name!r} that says which of them are unlabelled.")
+
+
+def _to_frame(raw: Any, kind: str, columns: tuple[str, ...] | None) -> Any:
+    if type(raw).__module__.split(".")[0] == kind:
+        return raw
+    if kind == "pandas":
+        if hasattr(raw, "to_pandas"):
+            return raw.to_pandas()
+        import pandas
+
+        return pandas.DataFrame(np.asarray(raw), columns=list(columns or ()))
+    import polars
+
+    return polars.DataFrame(raw)
+
+
+def join_rows(parts: Sequence[Any]) -> Any:
+    """Rows of all parts, one after the other."""
+    first = parts[0]
+    library = type(first).__module__.split(".")[0]
+    if len(parts) == 1:
+        return first
+    if sparse.issparse(first):
+        return sparse.vstack(parts, format="csr")
+    if library == "pandas":
+        import pandas
+
+        return pandas.concat(parts, ignore_index=True)
+    if library == "polars":
+        import polars
+
+        return polars.concat(parts)
+    if hasattr(first, "__array__"):
+        return np.concatenate(parts)
+    return [row for part in parts for row in part]
+
+
+# --- writing -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def result_folder(out: str | os.PathLike[str] | None) -> Iterator[Path | None]:
+    """A folder to write parts into that gets its real name only if all of them are written."""
+    if out is None:
+        yield None
+        return
+    final = Path(out)
+    check_out(final)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+    folder.chmod(0o755)
+    try:
+        yield folder
+        check_out(final)
+        folder.rename(final)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def check_out(out: str | os.PathLike[str]) -> None:
+    """Raise if results would mix with what is there already."""
+    path = Path(out)
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise FileExistsError(
+            f"{path} exists already. Results go into a new folder: remove it or name another one."
+        )
+
+
+def write_part(folder: Path, position: int, columns: dict[str, Any]) -> None:
+    """Write the results of one chunk; a part is there whole or not at all."""
+    pyarrow = need("pyarrow", "Writing Parquet")
+    parquet = need("pyarrow.parquet", "Writing Parquet")
+    if not folder.is_dir():
+        raise RuntimeError(
+            f"{folder} for the results cannot be seen by a worker: it must lie on a file system "
+            f"that all workers share."
+        )
+    # A task that is repeated after a lost worker writes the same part under the same name.
+    temporary = folder / f".part-{position:06d}.{os.getpid()}.tmp"
+    parquet.write_table(pyarrow.table(columns), temporary)
+    temporary.replace(folder / f"part-{position:06d}.parquet")

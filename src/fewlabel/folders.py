@@ -1,0 +1,149 @@
+"""``fewlabel fit FOLDER``: a table in Parquet files that need not fit in memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewlabel._chunk_rows import Rows
+from fewlabel._chunk_source import open_chunks
+from fewlabel._errors import UserError, shorten
+from fewlabel.distributed import DaskRows, open_client
+from fewlabel.out_of_core import UnlabeledRows
+from fewlabel.preprocessing import Column, make_transformer, plan_columns, to_frame
+from fewlabel.self_learning import SelfLearningClassifier
+from fewlabel.workflow import FitOptions, check_labels, columns_left_out, target_labels
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PLAN_ROWS = 50_000
+"""What a column is taken for is decided by so many rows, the first ones, and the labelled ones."""
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """Brings the unlabelled rows of an Arrow table into the form the classifier learns from."""
+
+    plan: list[Column]
+    transformer: Any
+    target: str
+    unlabeled: str
+
+    def conform(self, raw: Any) -> tuple[Any, NDArray[np.intp]]:
+        table = _as_table(raw)
+        if self.target not in table.column_names:
+            raise ValueError(f"there is no column '{shorten(self.target)}' (the target).")
+        labels = target_labels(table.column(self.target), self.unlabeled)
+        rows = np.flatnonzero([label is None for label in labels])
+        frame = to_frame(table.take(rows), self.plan)
+        return self.transformer.transform(frame), rows
+
+
+def fit_folder(
+    folder: Path, options: FitOptions, *, out: Path, scheduler: str | None = None
+) -> dict[str, Any]:
+    """Learn the target column of all Parquet files of a folder, and write labels for the rest.
+
+    Parameters
+    ----------
+    folder : Path
+    options : FitOptions
+        ``truth`` is not used.
+    out : Path
+        New folder for the labels, see :class:`fewlabel.UnlabeledRows`.
+    scheduler : str, optional
+        "local" or the address of a Dask scheduler; without it this process does all the work.
+
+    Returns
+    -------
+    summary : dict, in plain types
+    """
+    start = time.perf_counter()
+    options.progress(f"reading {folder.name}")
+    head, labeled = _first_look(folder, options)
+    labels = target_labels(labeled.column(options.target), options.unlabeled)
+    check_labels(np.append(labels, [None]), options.target)
+    leave_out, notes = columns_left_out(head, options)
+    plan = plan_columns(head, leave_out=leave_out)
+    frame = to_frame(labeled, plan)
+    transformer = make_transformer(plan).fit(_joined(to_frame(head, plan), frame))
+    layout = TableLayout(plan, transformer, options.target, options.unlabeled)
+    clf = SelfLearningClassifier(
+        policy=options.policy,
+        max_train=options.max_train or None,
+        missing_label=None,
+        n_jobs=options.jobs,
+        random_state=options.seed,
+        callback=options.on_round,
+    )
+    options.progress("training the first classifier")
+    with _rows(folder, scheduler, layout, out) as rows:
+        clf.fit(transformer.transform(frame), labels, unlabeled=rows)
+    return {
+        "source": folder.name,
+        "target": options.target,
+        "columns": [column.to_dict() for column in plan],
+        "n_labeled": len(labels),
+        "rounds": clf.history_,
+        "n_pseudo_labeled": sum(record["n_selected"] for record in clf.history_),
+        "n_unlabeled": rows.n_unlabeled,
+        "error_bound": {"value": clf.risk_bound_, "kind": "estimate"},
+        "notes": notes,
+        "seconds": round(time.perf_counter() - start, 2),
+    }
+
+
+@contextmanager
+def _rows(folder: Path, scheduler: str | None, layout: TableLayout, out: Path) -> Iterator[Rows]:
+    if scheduler is None:
+        yield UnlabeledRows(folder, layout=layout, out=out)
+        return
+    try:
+        with open_client(scheduler) as client:
+            yield DaskRows(folder, client, layout=layout, out=out)
+    except (ConnectionError, MemoryError) as error:  # they say themselves what to do
+        raise UserError(str(error)) from error
+
+
+def _first_look(folder: Path, options: FitOptions) -> tuple[pa.Table, pa.Table]:
+    """The first rows, and all labelled rows."""
+    import pyarrow as pa
+
+    head: list[Any] = []
+    labeled: list[Any] = []
+    n_head = 0
+    for name, raw in open_chunks(folder)():
+        table = _as_table(raw)
+        if options.target not in table.column_names:
+            raise UserError(f"'{shorten(name)}' has no column '{shorten(options.target)}'.")
+        if n_head < PLAN_ROWS:
+            head.append(table.slice(0, PLAN_ROWS - n_head))
+            n_head += head[-1].num_rows
+        labels = target_labels(table.column(options.target), options.unlabeled)
+        labeled.append(table.take(np.flatnonzero([label is not None for label in labels])))
+    try:
+        return pa.concat_tables(head), pa.concat_tables(labeled)
+    except pa.ArrowInvalid as error:
+        raise UserError(
+            f"The files of '{shorten(folder)}' have different columns ({shorten(error, 200)})."
+        ) from error
+
+
+def _as_table(raw: Any) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_batches([raw]) if isinstance(raw, pa.RecordBatch) else raw
+
+
+def _joined(first: Any, second: Any) -> Any:
+    import pandas as pd
+
+    return pd.concat([first, second], ignore_index=True)

@@ -1,0 +1,56 @@
+"""Estimators that break the worker they run on, in a module that workers can import."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+
+
+class GivenVotes(ClassifierMixin, BaseEstimator):
+    """Its rows are votes already."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.asarray(X)
+
+
+class FaultyForest(RandomForestClassifier):
+    """Ends its worker when it has voted so many times, once or always.
+
+    ``counter`` is a folder in which every vote leaves a file, as workers share no memory.
+    """
+
+    def __init__(
+        self,
+        n_estimators=10,
+        *,
+        random_state=0,
+        counter=None,
+        fault=None,
+        fatal_vote=None,
+        home=None,
+    ):
+        super().__init__(n_estimators, random_state=random_state)
+        self.counter, self.fault, self.fatal_vote, self.home = counter, fault, fatal_vote, home
+
+    def predict_proba(self, X):
+        votes = super().predict_proba(X)
+        if self.fault is not None and os.getpid() != self.home:
+            done = len(list(Path(self.counter).iterdir()))
+            Path(self.counter, f"{os.getpid()}-{time.monotonic_ns()}").touch()
+            if self.fault == "kill" and done == self.fatal_vote:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.fault == "memory" and done >= self.fatal_vote:
+                hog = np.ones(150_000_000)  # 1.2 GB, more than the worker has
+                time.sleep(60)
+                del hog
+        return votes

@@ -1,0 +1,108 @@
+"""``fewlabel fit FOLDER``: as a shell sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli_tools import COMMAND, Runner, columns, environment
+
+pytest.importorskip("typer")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+LABELS = {"small", "large"}
+
+
+@pytest.fixture(scope="module")
+def fewlabel() -> Iterator[Runner]:
+    runner = Runner()
+    yield runner
+    runner.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "customers"
+    made.mkdir()
+    table = pa.table(columns(n=300, n_labeled=30) | {"id": list(range(300))})
+    for part in range(3):
+        pq.write_table(table.slice(part * 100, 100), made / f"{part}.parquet")
+    return made
+
+
+def labels(path: Path) -> dict[int, str]:
+    table = pq.read_table(path)
+    return dict(zip(table["row"].to_pylist(), table["label"].to_pylist()))
+
+
+def test_folder_gets_a_folder_of_labels(fewlabel, folder):
+    answer = fewlabel(folder.parent, "fit", "customers", "--target", "segment", "--json")
+    assert answer.code == 0, answer.err
+    told = json.loads(answer.out)
+    assert told["n_labeled"] == 30
+    assert told["n_unlabeled"] == 270
+    assert told["files"] == {"out": "customers-labelled"}
+    assert told["error_bound"]["kind"] == "estimate"
+    left_out = {column["name"] for column in told["columns"] if column["kind"] == "left out"}
+    assert left_out == {"segment", "id"}  # a counter is no feature
+    found = labels(folder.parent / "customers-labelled")
+    assert sorted(found) == list(range(30, 300))
+    right = [label == ("small", "large")[row % 2] for row, label in found.items()]
+    assert sum(right) > 0.9 * len(right)
+    again = fewlabel(folder.parent, "fit", "customers", "--target", "segment")
+    assert again.code == 1
+    assert "exists already" in again.err
+
+
+def test_local_scheduler(folder):
+    pytest.importorskip("distributed", reason="needs pip install 'fewlabel[scale]'")
+    options = ["--target", "segment", "--scheduler", "local", "--out", "labels", "--jobs", "1"]
+    answer = subprocess.run(
+        [*COMMAND, "fit", "customers", *options],
+        cwd=folder.parent,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "270 rows labelled from 30 labels" in answer.stdout
+    assert set(labels(folder.parent / "labels").values()) == LABELS
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "m.skops"], "--model cannot be used with a folder"),
+        (["--report", "r.html"], "--report cannot be used with a folder"),
+        (["--scheduler", "somewhere"], "'local' or an address"),
+        (["--scheduler", "tcp://127.0.0.1:9"], "no Dask scheduler at tcp://127.0.0.1:9"),
+        (["--target", "nothing"], "has no column 'nothing'"),
+    ],
+)
+def test_mistakes_are_explained(options, message, fewlabel, folder):
+    answer = fewlabel(folder.parent, "fit", "customers", "--target", "segment", *options)
+    assert answer.code == 1
+    assert message in answer.err
+    assert "Traceback" not in answer.err
+    assert [path.name for path in folder.parent.iterdir()] == ["customers"]
+
+
+def test_damaged_file_is_named(fewlabel, folder):
+    (folder / "1.parquet").write_bytes(b"PAR1 nothing PAR1")
+    answer = fewlabel(folder.parent, "fit", "customers", "--target", "segment")
+    assert answer.code == 1
+    assert "1.parquet" in answer.err
+    assert [path.name for path in folder.parent.iterdir()] == ["customers"]
+
+
+def test_scheduler_needs_a_folder(fewlabel, folder):
+    table = folder / "0.parquet"
+    answer = fewlabel(folder, "fit", table, "--target", "segment", "--scheduler", "local")
+    assert answer.code == 1
+    assert "--scheduler is for a folder" in answer.err
