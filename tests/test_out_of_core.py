@@ -384,6 +384,7 @@ def test_results_are_never_overwritten(tmp_path):
         ({"label_proba": np.ones((1, 10))}, {}, ValueError, "label_proba must be"),
         ({}, {"y": TARGET[: L + 5], "X": X[: L + 5]}, ValueError, "labelled rows only"),
         ({}, {"y": None}, ValueError, "requires y"),
+        ({}, {"X": np.eye(2**17, 1), "y": np.arange(2**17) // 4}, ValueError, "32768 classes"),
         ({"policy": type("Own", (), {"select": None})()}, {}, TypeError, "from_statistics"),
         ({}, {"unlabeled": [X[L:, :5]]}, ValueError, "chunk 0: .*64 columns"),
         ({}, {"unlabeled": "nowhere"}, FileNotFoundError, "no Parquet file"),

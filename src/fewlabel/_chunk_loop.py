@@ -94,6 +94,9 @@ def _task(
             f"With `unlabeled`, X and y are the labelled rows only: a label for each row of X. Got "
             f"{n_rows(X)} rows and {int((codes != UNLABELED).sum())} labels."
         )
+    most = np.iinfo(steps.MARKS["code"]).max
+    if len(classifier.classes_) > most:
+        raise ValueError(f"y has {len(classifier.classes_)} classes; `unlabeled` allows {most}.")
     seeds = check_random_state(classifier.random_state).randint(np.iinfo(np.int32).max, size=2)
     return steps.Task(
         X=X,

@@ -152,12 +152,17 @@ class DaskRows(Rows):
                 break
             except TimeoutError:
                 now = time.monotonic()
-                has_workers = bool(self.client.scheduler_info(n_workers=-1)["workers"])
-                idle_since = None if has_workers else idle_since or now
+                idle_since = None if self._has_workers() else idle_since or now
                 if idle_since is not None and now - idle_since > self.worker_timeout:
                     raise NoWorkersError from None
         if future.status != "finished":
             future.result()  # raises
+
+    def _has_workers(self) -> bool:
+        try:
+            return bool(self.client.nthreads())
+        except OSError as error:
+            raise TimeoutError(f"the scheduler does not answer: {error}") from error
 
 
 def _apply(
@@ -282,7 +287,6 @@ def _clear_errors(client: Any) -> Iterator[None]:
     """Say what happened, in the words of someone who runs a fit, not of someone who runs Dask."""
     from concurrent.futures import CancelledError
 
-    from distributed.client import FutureCancelledError
     from distributed.comm.core import CommClosedError
     from distributed.scheduler import KilledWorker
 
@@ -300,7 +304,7 @@ def _clear_errors(client: Any) -> Iterator[None]:
             f"memory for a partition. No results were written. Use smaller partitions, a smaller "
             f"max_train, or workers with more memory."
         ) from error
-    except (CancelledError, FutureCancelledError, CommClosedError, TimeoutError) as error:
+    except (CancelledError, CommClosedError, TimeoutError) as error:
         raise ConnectionError(
             f"The connection to the scheduler at {address} was lost during the fit "
             f"({type(error).__name__}: {error}). No results were written; fit again."
