@@ -153,14 +153,10 @@ def _fill(text: str, found: dict[str, Record], dataset: str) -> str:
 
 def _figure(found: dict[str, Record], dataset: str, name: str) -> str:
     """Mean for a reason, in the notation that competitors_reasons explains."""
-    name, _, like = name.partition("|")
     method, _, point = name.partition("@")
     wanted = trials(dataset, VARIANT_COLUMNS.get(method, method))
     if point:
         wanted = [t for t in wanted if point in {str(value) for _, value in t.params}]
-    if like:
-        seeds = {t.seed for t in trials(dataset, like) if t.key in found}
-        wanted = [t for t in wanted if t.seed in seeds]
     c = cell(wanted, found)
     if not c.n:
         raise ValueError(f"There is no record of {name} on {dataset}, which a reason refers to.")

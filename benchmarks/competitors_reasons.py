@@ -1,8 +1,7 @@
 """Why a cell of docs/baselines.md differs from the paper's by more than two standard errors.
 
 {LS raw} stands for our mean of that column or variant on the data set, {LS@1.5} for that at one
-point of the grid, {RF|DAS-RF} for that over the splits that DAS-RF ran on. "Not explained" is said
-where nothing we tried comes near the paper's figure.
+point of the grid. "Not explained" is said where nothing we tried comes near the paper's figure.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ _PLAIN = (
     "splits. Shrinkage alone gives {LDA}; the unlabelled rows then change it to "
     "{Semi-LDA converged} at convergence. With next to no shrinkage ours gives {Semi-LDA unshrunk}."
 )
-
-_FEW = "Few splits: RF gives {RF|DAS-RF} on these and {RF} on all 20."
 
 REASONS: dict[tuple[str, str], str] = {
     ("protein", "LS"): (
@@ -68,9 +65,4 @@ REASONS: dict[tuple[str, str], str] = {
         "is not explained; the covariance of 389 rows in 617 dimensions is singular and the paper "
         "does not say how it is inverted."
     ),
-    ("vowel", "DAS-RF"): _FEW,
-    ("protein", "DAS-RF"): _FEW,
-    ("dna", "DAS-RF"): _FEW,
-    ("pageblocks", "DAS-RF"): _FEW,
-    ("pendigits", "DAS-RF"): _FEW,
 }
