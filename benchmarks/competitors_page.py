@@ -56,10 +56,10 @@ their outputs ("signs"); the supervised machine ("SVM", QN-S3VM without its unla
 supervised LDA with Ledoit-Wolf shrinkage and without any ("plain", scikit-learn's default);
 Semi-LDA with adaptive steps until it has converged, and with next to no shrinkage (10⁻⁶). They
 were picked as possible causes after the main table was seen, on fewer splits, so a variant that
-comes near the paper's figure is a plausible reason, not a proof. Also tried on a few splits, without
-records: Semi-LDA from uniform, random and hard first labels, and for LS label propagation and
-predicting through the out-of-sample rule; neither of the two for LS comes near the paper on all
-sets, and the first labels matter only at rates too small to converge.
+comes near the paper's figure is a plausible reason, not a proof. Also tried on a few splits, but
+not recorded: Semi-LDA from uniform, random and hard first labels, and for LS label propagation and
+predicting through the out-of-sample rule; neither of the two for LS comes near the paper on both
+sets it was tried on, and the first labels matter only at rates too small to converge.
 """
 
 FULL_INTRO = """\

@@ -30,8 +30,8 @@ REASONS: dict[tuple[str, str], str] = {
         "its features may have been scaled to a smaller range than any here."
     ),
     ("pendigits", "LS"): (
-        "Scaling moves the figure by as much: raw features give {LS raw}. The graph of nearest "
-        "neighbours gives {LS k-NN}."
+        "Not explained: raw features give {LS raw}, further from the paper, and the graph of "
+        "nearest neighbours {LS k-NN}."
     ),
     ("isolet", "LS"): (
         "Not explained: the features come in [-1, 1], and the best point of the grid is inside it. "
