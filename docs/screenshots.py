@@ -17,8 +17,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 # name: width, height, dark, how far to scroll
 PICTURES = {
-    "report-light": (1180, 1404, False, 0),
-    "report-dark": (1180, 1404, True, 0),
+    "report-light": (1180, 1392, False, 0),
+    "report-dark": (1180, 1392, True, 0),
     "report-phone": (390, 1500, False, 0),
     "report-rounds": (1180, 1330, False, "h-rounds"),
     "report-phone-dark": (390, 1500, True, "h-classes"),

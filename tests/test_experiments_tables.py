@@ -90,6 +90,9 @@ def test_marks_of_a_row():
     assert row["c"].worse == (mannwhitneyu(close, good).pvalue < 0.01)
     assert not row["d"].worse
     assert ranked({"d": Cell()}) == {"d": Cell()}
+    # One lucky split does not beat twenty.
+    lucky = ranked({"b": Cell(tuple(good)), "c": Cell(tuple(close)), "d": Cell((0.99,))})
+    assert [name for name, c in lucky.items() if c.best] == ["b"]
     assert trials_text(row.values()) == "20 trials"
     assert trials_text([Cell((1.0,)), Cell((1.0, 1.0))]) == "1 to 2 trials"
 

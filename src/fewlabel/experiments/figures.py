@@ -146,12 +146,14 @@ def _labelled_share(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
                 x, mean, error, color=COLOURS[method], marker=MARKERS[method], ms=4, capsize=2,
                 label=method,
             )  # fmt: skip
-    behind = " to ".join(str(n) for n in sorted({min(counts), max(counts)})) if counts else "no"
+    behind = _trials(max(counts, default=0))
+    if len(counts) > 1:
+        behind = f"{min(counts)} to {behind}"
     axis.set_xlabel("labelled rows, %")
     axis.set_ylabel("accuracy on the unlabelled rows")
     axis.set_title(
         f"{ITEMS['figure1'].title}\n{scope.small_rows:,} rows of {row_title(scope.small_set)}; "
-        f"mean ± standard error of {behind} trials"
+        f"mean ± standard error of {behind}"
     )
     if counts:
         axis.legend()

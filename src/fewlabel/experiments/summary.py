@@ -107,10 +107,15 @@ def _accuracies(records: Iterable[Record]) -> list[float]:
 
 
 def ranked(row: dict[str, Cell]) -> dict[str, Cell]:
-    """Mark the best mean of a row and, by Mann-Whitney, what is significantly worse."""
+    """Mark the best mean of a row and, by Mann-Whitney, what is significantly worse.
+
+    Only cells with as many trials as any in the row are compared: means over a few splits and over
+    all twenty are not of the same splits.
+    """
     from scipy.stats import mannwhitneyu
 
-    filled = {name: c for name, c in row.items() if c.n}
+    most = max(c.n for c in row.values())
+    filled = {name: c for name, c in row.items() if c.n == most > 0}
     if len(filled) < 2:  # nothing to be better than
         return row
     top = max(c.mean for c in filled.values())

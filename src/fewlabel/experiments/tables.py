@@ -160,7 +160,8 @@ def _accuracy_note(cells: dict[str, dict[str, Cell]]) -> str:
     return (
         f"Mean ± standard deviation over {counts} (in brackets: how many stand behind the cell). "
         "Bold: best mean of the row. ↓: significantly worse than it (two-sided Mann-Whitney U "
-        "test at 0.01). SE: ours minus the paper's mean in standard errors of that difference."
+        "test at 0.01); both only among the cells with the most trials of their row. "
+        "SE: ours minus the paper's mean in standard errors of that difference."
     )
 
 
