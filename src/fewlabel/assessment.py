@@ -65,6 +65,10 @@ def gather(
     held-out votes most probable, see :func:`calibration_power`.
     """
     check_is_fitted(classifier)
+    if not hasattr(classifier, "transduction_"):
+        raise ValueError(
+            "The classifier was fitted with `unlabeled`: use the method `bounds` of those rows."
+        )
     X = indexable_rows(X)
     codes, classes = encode_target(y, classifier.missing_label)
     if len(codes) != len(classifier.transduction_) or not np.array_equal(
