@@ -77,14 +77,18 @@ def measure_costs(n: int, max_train: int, trees: int) -> Costs:
     )
 
 
-def estimate(costs: Costs, n: int, partition: int, workers: int, rounds: int) -> dict[str, Any]:
-    """One row of the table: 200 trees, 5 classes, every row voted on in every round."""
-    trees = 200
-    vote = costs.vote_tree * trees
+def microseconds(costs: Costs, trees: int, rounds: int) -> float:
+    """Of one core for one row, if every row is voted on in every round."""
     # Votes: at first, after each round, and at the end. Only reading: once at first, and in each
     # round to collect the rows to train on.
-    passes = rounds + 2
-    micro = passes * (costs.read + vote + costs.statistics) + (rounds + 1) * costs.read
+    vote = costs.read + costs.vote_tree * trees + costs.statistics
+    return (rounds + 2) * vote + (rounds + 1) * costs.read
+
+
+def estimate(costs: Costs, n: int, partition: int, workers: int, rounds: int) -> dict[str, Any]:
+    """One row of the table: 200 trees, 5 classes."""
+    trees = 200
+    micro = microseconds(costs, trees, rounds)
     hours = (n * micro * 1e-6 + rounds * trees * costs.grow_tree) / 3600
     forest = costs.tree_bytes * trees
     partitions = -(-n // partition)
@@ -94,7 +98,7 @@ def estimate(costs: Costs, n: int, partition: int, workers: int, rounds: int) ->
         "partitions": f"{partitions:,}",
         "workers (cores)": f"{workers:,}",
         "rows/s/core": f"{1e6 / micro:,.0f}",
-        "core-hours": f"{hours:,.0f}",
+        "core-hours": f"{hours:,.0f}" if hours >= 10 else f"{hours:.2f}",
         "hours": f"{hours / workers:,.1f}",
         "statistics/round": _size(partitions * costs.statistics_bytes),
         "forest/round": _size(forest * (workers + 1)),
@@ -118,5 +122,6 @@ def described(costs: Costs, max_train: int) -> str:
         f"one tree {costs.vote_tree:.3f} µs (so {200 * costs.vote_tree:.1f} µs for 200), its "
         f"statistics {costs.statistics:.2f} µs; growing a tree on {max_train:,} rows "
         f"{costs.grow_tree:.2f} s, which then has {_size(costs.tree_bytes)}; statistics of a "
-        f"partition {_size(costs.statistics_bytes)}."
+        f"partition {_size(costs.statistics_bytes)}. For 10 trees and 1 round, as in the table of "
+        f"workers, the model says {1e6 / microseconds(costs, 10, 1):,.0f} rows/s/core."
     )
