@@ -52,10 +52,10 @@ def main() -> None:
         page += ["", f"## {section.TITLE}", "", section.NOTE.strip(), ""]
         page += [_table(section.measure(options.quick))]
         print("\n".join(page[-3:]), flush=True)
-    if options.write:
-        temporary = options.write.with_suffix(".tmp")
-        temporary.write_text("\n".join(page) + "\n")
-        temporary.replace(options.write)
+        if options.write:  # after every section: a long run that is stopped leaves what it has
+            temporary = options.write.with_suffix(".tmp")
+            temporary.write_text("\n".join(page) + "\n")
+            temporary.replace(options.write)
 
 
 if __name__ == "__main__":
