@@ -180,9 +180,10 @@ def test_bad_partition_file(kind, damage, client, tmp_path):
         bad.write_bytes(bad.read_bytes()[:-300] + b"nothing")
     else:
         bad.unlink()
-    named = r"2\.parquet" if kind == "folder" or damage == "missing" else "a partition"
-    with pytest.raises(OSError, match=rf"{named}.*cannot be read.*no results were written|{named}"):
+    named = "2.parquet" if kind == "folder" or damage == "missing" else "a partition"
+    with pytest.raises(OSError, match=r"cannot be read.*no results were written") as caught:
         learner().fit(pd.DataFrame(X[:L], columns=COLUMNS), Y[:L], unlabeled=rows)
+    assert named in str(caught.value)
     assert nothing_written(tmp_path, "rows")
 
 
