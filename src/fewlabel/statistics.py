@@ -33,6 +33,10 @@ Ints = NDArray[np.intp]
 _BUCKETS = 4096
 
 
+# Rows of a block: its votes and label probabilities stay in the processor's cache.
+_BLOCK_ROWS = 16_384
+
+
 @dataclass(frozen=True)
 class ClassCells:
     r"""Sums over the rows whose vote for one class j falls into each cell.
@@ -275,26 +279,53 @@ def iter_class_cells(
     label_proba: Floats,
     *,
     resolution: int | None = None,
-    above_lowest_prediction: bool = False,
+    lowest: Floats | None = None,
 ) -> Iterator[ClassCells]:
     """Yield the cells of class 0, 1, …, one at a time: only one class is in memory.
 
-    With ``above_lowest_prediction`` rows whose vote for j is below that of every row predicted j
-    are left out: no threshold that trusts a different set of rows reaches down to them.
+    Rows whose vote for j is below ``lowest[j]`` are left out.
     """
     best = votes.argmax(axis=1)
+    # One pass over the rows finds those of every class; a column of booleans is then an eighth of
+    # a column of votes to read.
+    reaches = None if lowest is None else votes >= lowest
     for j in range(votes.shape[1]):
-        vote = np.ascontiguousarray(votes[:, j])
-        predicted = best == j
-        proba = label_proba
-        if above_lowest_prediction:
-            lowest = vote[predicted].min(initial=1.0)
-            if resolution:  # a bin is kept whole
-                edges, cell = _bin(np.array([lowest]), resolution)
-                lowest = edges[cell[0]]
-            rows = np.flatnonzero(vote >= lowest)
-            vote, predicted, proba = vote[rows], predicted[rows], proba[rows]
+        if reaches is None:
+            vote, predicted, proba = np.ascontiguousarray(votes[:, j]), best == j, label_proba
+        else:
+            rows = np.flatnonzero(reaches[:, j])
+            vote, predicted, proba = votes[rows, j], best[rows] == j, label_proba[rows]
         yield ClassCells.from_rows(vote, predicted, proba, resolution)
+
+
+def _iter_binned_cells(
+    votes: Floats, label_proba: Floats, resolution: int, lowest: Floats | None
+) -> Iterator[ClassCells]:
+    # Bins are few, so blocks of rows that stay in the processor's cache are binned and added up.
+    blocks = [
+        iter_class_cells(
+            votes[start : start + _BLOCK_ROWS],
+            label_proba[start : start + _BLOCK_ROWS],
+            resolution=resolution,
+            lowest=lowest,
+        )
+        for start in range(0, len(votes), _BLOCK_ROWS)
+    ]
+    every = [list(block) for block in blocks]
+    return (ClassCells.merge(same) for same in zip(*every))
+
+
+def _lowest_predictions(votes: Floats, resolution: int | None) -> Floats:
+    """The lowest vote with which each class was predicted; 1 for one that never was."""
+    lowest = np.ones(votes.shape[1])
+    for start in range(0, len(votes), _BLOCK_ROWS):
+        block = votes[start : start + _BLOCK_ROWS]
+        best = block.argmax(axis=1)
+        np.minimum.at(lowest, best, block[np.arange(len(block)), best])
+    if resolution:  # a bin is kept whole
+        edges, cell = _bin(lowest, resolution)
+        return edges[cell]
+    return lowest
 
 
 @dataclass(frozen=True)
@@ -314,7 +345,11 @@ def open_cells(
     *,
     above_lowest_prediction: bool = False,
 ) -> CellSource:
-    """Cells from votes (made class by class, on the fly) or from accumulated statistics."""
+    """Cells from votes (made class by class, on the fly) or from accumulated statistics.
+
+    With ``above_lowest_prediction`` rows whose vote for j is below that of every row predicted j
+    are left out: no threshold that trusts a different set of rows reaches down to them.
+    """
     if isinstance(votes, VoteStatistics):
         if label_proba is not None or resolution is not None:
             raise ValueError(
@@ -323,7 +358,9 @@ def open_cells(
         return CellSource(iter(votes.cells), votes.u, votes.n_rows, votes.resolution)
     v, proba = check_votes_and_proba(votes, label_proba)
     _check_resolution(resolution)
-    cells = iter_class_cells(
-        v, proba, resolution=resolution, above_lowest_prediction=above_lowest_prediction
-    )
+    lowest = _lowest_predictions(v, resolution) if above_lowest_prediction else None
+    if resolution:
+        cells = _iter_binned_cells(v, proba, resolution, lowest)
+    else:
+        cells = iter_class_cells(v, proba, lowest=lowest)
     return CellSource(cells, proba.sum(axis=0), len(v), resolution)
