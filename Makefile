@@ -4,8 +4,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
-FEWLABEL_DATA ?= $(wildcard ../shared/data)
-export FEWLABEL_DATA
 
 # No target but $(READY) is a file.
 .PHONY: $(shell sed -nE 's/^([a-z0-9-]+):.*/\1/p' $(MAKEFILE_LIST))

@@ -419,3 +419,13 @@ def test_benchmark_measures_and_writes(tmp_path):
     assert page.read_text().endswith("<!-- /memory -->\nend\n")
     with pytest.raises(ValueError, match="no place"):
         _page.put(page, "speed", "")
+
+
+def test_no_report_of_rows_that_are_not_kept():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    clf = SelfLearningClassifier(RandomForestClassifier(5, random_state=0))
+    clf.fit(X[:99], y[:99], unlabeled=[X[99:400], X[400:600]])
+    with pytest.raises(ValueError, match="rows are not kept"):
+        clf.report()

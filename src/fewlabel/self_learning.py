@@ -373,6 +373,11 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         from fewlabel.report import Report
 
         check_is_fitted(self)
+        if not hasattr(self, "transduction_"):
+            raise ValueError(
+                "The classifier was fitted with `unlabeled`, whose rows are not kept: a report "
+                "cannot show them. Use the method `bounds` of those rows."
+            )
         return Report.of(self, X, y, **options)
 
     # --- scikit-learn ------------------------------------------------------------------------
