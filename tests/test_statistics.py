@@ -115,3 +115,18 @@ def test_distinct_votes_with_and_without_a_sort(kind):
     expected, position = np.unique(vote, return_inverse=True)
     np.testing.assert_array_equal(edges, expected)
     np.testing.assert_array_equal(cell, position)
+
+
+@pytest.mark.parametrize("resolution", [None, 7])
+def test_blocks_of_rows_change_nothing(monkeypatch, resolution):
+    rng = np.random.default_rng(0)
+    votes = rng.multinomial(20, [0.2, 0.5, 0.3], size=200) / 20
+    proba = rng.dirichlet(np.ones(3), size=200)
+    whole = [
+        optimal_thresholds(votes, proba, resolution=resolution),
+        risk_bound(votes, proba, thresholds=0.3, resolution=resolution),
+    ]
+    monkeypatch.setattr("fewlabel.statistics._BLOCK_ROWS", 7)
+    np.testing.assert_array_equal(optimal_thresholds(votes, proba, resolution=resolution), whole[0])
+    blocks = risk_bound(votes, proba, thresholds=0.3, resolution=resolution)
+    assert blocks == pytest.approx(whole[1], abs=1e-12)

@@ -298,10 +298,10 @@ def iter_class_cells(
         yield ClassCells.from_rows(vote, predicted, proba, resolution)
 
 
-def _iter_binned_cells(
-    votes: Floats, label_proba: Floats, resolution: int, lowest: Floats | None
+def _iter_few_cells(
+    votes: Floats, label_proba: Floats, resolution: int | None, lowest: Floats | None
 ) -> Iterator[ClassCells]:
-    # Bins are few, so blocks of rows that stay in the processor's cache are binned and added up.
+    # Where cells are few, blocks of rows that stay in the processor's cache are summed and merged.
     blocks = [
         iter_class_cells(
             votes[start : start + _BLOCK_ROWS],
@@ -313,6 +313,12 @@ def _iter_binned_cells(
     ]
     every = [list(block) for block in blocks]
     return (ClassCells.merge(same) for same in zip(*every))
+
+
+def _few_distinct(votes: Floats) -> bool:
+    """Whether a sample of rows has few distinct votes, as those of a forest are."""
+    sample = votes[:2048]
+    return all(len(np.unique(column)) <= 512 for column in sample.T)
 
 
 def _lowest_predictions(votes: Floats, resolution: int | None) -> Floats:
@@ -359,8 +365,8 @@ def open_cells(
     v, proba = check_votes_and_proba(votes, label_proba)
     _check_resolution(resolution)
     lowest = _lowest_predictions(v, resolution) if above_lowest_prediction else None
-    if resolution:
-        cells = _iter_binned_cells(v, proba, resolution, lowest)
+    if resolution or _few_distinct(v):
+        cells = _iter_few_cells(v, proba, resolution, lowest)
     else:
         cells = iter_class_cells(v, proba, lowest=lowest)
     return CellSource(cells, proba.sum(axis=0), len(v), resolution)
