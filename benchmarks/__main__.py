@@ -40,22 +40,29 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
     parser.add_argument("--write", type=Path, help="also write the page to this file")
     options = parser.parse_args()
-    page = [
-        "# Benchmarks",
-        "",
-        "Made by `make bench`; every figure below was measured in one run on one machine "
-        f"({_machine()}). Compare the ratios: the seconds depend on the machine.",
-    ]
     for name in options.only:
         section = importlib.import_module(f"benchmarks.{name}")
         print(f"... {name}", flush=True)
-        page += ["", f"## {section.TITLE}", "", section.NOTE.strip(), ""]
-        page += [_table(section.measure(options.quick))]
-        print("\n".join(page[-3:]), flush=True)
+        table = _table(section.measure(options.quick))
+        print(table, flush=True)
         if options.write:  # after every section: a long run that is stopped leaves what it has
-            temporary = options.write.with_suffix(".tmp")
-            temporary.write_text("\n".join(page) + "\n")
-            temporary.replace(options.write)
+            _update(options.write, section.TITLE, f"{section.NOTE.strip()}\n\n{table}\n")
+
+
+def _update(path: Path, title: str, body: str) -> None:
+    """Write or replace one section of the page."""
+    old = path.read_text().split("\n## ")[1:] if path.exists() else []
+    sections = dict(text.split("\n\n", 1) for text in old)
+    sections[title] = body
+    page = (
+        "# Benchmarks\n\n"
+        "Made by `make bench`; the figures of a section were measured in one run "
+        f"({_machine()}). Compare the ratios: the seconds depend on the machine.\n"
+    )
+    page += "".join(f"\n## {name}\n\n{text.rstrip()}\n" for name, text in sections.items())
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(page)
+    temporary.replace(path)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 
@@ -26,9 +26,16 @@ def side_by_side(repeats: int, **candidates: Callable[[], Any]) -> dict[str, flo
 
 
 def _with_peak(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, float]:
-    answer = function(*args)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return answer, peak / (2**20 if sys.platform == "darwin" else 2**10)
+    return function(*args), _peak_mib()
+
+
+def _peak_mib() -> float:
+    # ru_maxrss survives exec, so on Linux a child would report its parent's peak if that is higher.
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        return int(line.split()[1]) / 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def in_child(function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
