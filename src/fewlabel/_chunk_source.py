@@ -74,7 +74,8 @@ def parquet_files(path: Path) -> list[Path]:
         return [path]
     files = sorted(p for p in path.rglob("*.parquet") if not p.name.startswith(("_", ".")))
     if not files:
-        raise FileNotFoundError(f"There is no Parquet file (*.parquet) in {path}.")
+        what = "is a folder with" if path.is_dir() else "does not exist and is"
+        raise FileNotFoundError(f"{path} {what} no Parquet file (*.parquet)")
     return files
 
 
