@@ -67,6 +67,11 @@ def fit_folder(
     summary : dict, in plain types
     """
     start = time.perf_counter()
+    if not any(folder.rglob("*.parquet")):
+        raise UserError(
+            f"'{folder.name}' is a folder without Parquet files.",
+            "Name a table in it, or a folder of *.parquet files.",
+        )
     options.progress(f"reading {folder.name}")
     head, labeled = _first_look(folder, options)
     labels = target_labels(labeled.column(options.target), options.unlabeled)
