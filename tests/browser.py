@@ -61,9 +61,15 @@ def chromium(profile: Path, *flags: str) -> Iterator[Any]:
 def view(
     driver: Any, *, width: int, height: int = 900, dark: bool = False, scale: float = 1
 ) -> None:
-    """Look with a window of this width, in light or dark."""
-    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    """Look with a window of this width, in light or dark.
+
+    Without motion: a page that scrolls smoothly is still moving when a click is sent.
+    """
+    features = [
+        {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+        {"name": "prefers-reduced-motion", "value": "reduce"},
+    ]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
