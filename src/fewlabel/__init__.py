@@ -15,6 +15,7 @@ _HOME = {
     "Curriculum": "policies",
     "DASForestClassifier": "baselines.das_forest",
     "DaskRows": "distributed",
+    "FewLabelClassifier": "mixed_vote",
     "FixedThreshold": "policies",
     "LabelSpreadingClassifier": "baselines.label_spreading",
     "LabeledKFold": "model_selection",

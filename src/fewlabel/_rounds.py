@@ -76,7 +76,7 @@ def keep_record(classifier: SelfLearningClassifier, record: dict[str, Any]) -> N
     """Add the record of a complete round to ``history_``, and tell whoever wants to know."""
     classifier.history_.append(record)
     if classifier.verbose:
-        sys.stdout.write(f"[SelfLearningClassifier] {round_line(record)}\n")
+        sys.stdout.write(f"[{type(classifier).__name__}] {round_line(record)}\n")
     if classifier.callback is not None:
         classifier.callback(record)
 

@@ -93,7 +93,7 @@ class TrainingSet:
 
     def fit(self, estimator: Any) -> Any:
         """Fit an (unfitted) estimator on the labelled and trusted rows."""
-        rows, weight = self._rows_and_weights()
+        rows, codes, weight = self.sample()
         params = dict(_check_method_params(self.X, self.fit_params, indices=rows))
         if weight is not None:
             name = fit_weight_name(estimator)
@@ -101,8 +101,12 @@ class TrainingSet:
                 params[name] = weight
             else:
                 self._warn_unweighted(estimator)
-        labels = self.classes[self._current[rows]]
-        return estimator.fit(take_rows(self.X, rows), labels, **params)
+        return estimator.fit(take_rows(self.X, rows), self.classes[codes], **params)
+
+    def sample(self) -> tuple[Ints, Ints, Floats | None]:
+        """Rows to train on now, the codes of their labels and pseudo-labels, and their weights."""
+        rows, weight = self._rows_and_weights()
+        return rows, self._current[rows], weight
 
     def _rows_and_weights(self) -> tuple[Ints, Floats | None]:
         trusted = self.trusted

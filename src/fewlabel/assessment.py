@@ -28,7 +28,6 @@ from fewlabel.mislabeling import (
     imperfect_proba,
     mislabeling_matrix,
 )
-from fewlabel.votes import vote_matrix
 
 if TYPE_CHECKING:
     from fewlabel.self_learning import SelfLearningClassifier
@@ -83,7 +82,7 @@ def gather(
     if len(unlabeled) == 0:
         raise ValueError("There is no unlabelled row whose error could be bounded.")
     held_out = held_out_votes(classifier.initial_estimator_, take_rows(X, labeled), codes[labeled])
-    label_proba, are_votes = _label_proba(classifier, X, unlabeled)
+    label_proba, are_votes = _label_proba(classifier, unlabeled)
     if calibrate and are_votes:
         label_proba = calibrated(label_proba, calibration_power(held_out, codes[labeled]))
     votes = classifier.transduction_proba_[unlabeled]
@@ -91,14 +90,14 @@ def gather(
 
 
 def _label_proba(
-    classifier: SelfLearningClassifier, X: Any, unlabeled: NDArray[np.intp]
+    classifier: SelfLearningClassifier, unlabeled: NDArray[np.intp]
 ) -> tuple[Floats, bool]:
     """What stands for P(Y|x), and whether it is the votes of the initial classifier."""
     given = classifier.label_proba
     if not isinstance(given, str):
         return np.asarray(given, dtype=np.float64)[unlabeled], False
     if given == "supervised":
-        return vote_matrix(classifier.initial_estimator_, X, rows=unlabeled), True
+        return classifier.initial_votes_, True
     votes = classifier.transduction_proba_[unlabeled]
     return votes if given == "current" else np.full_like(votes, 1.0 / votes.shape[1]), False
 

@@ -107,9 +107,13 @@ def held_out_votes(fitted: Any, X: Any, y: ArrayLike) -> Floats:
     Parameters
     ----------
     fitted : classifier that was fitted on X and y
+        With ``held_out_votes_`` if it kept such votes itself.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     """
+    kept: Floats | None = getattr(fitted, "held_out_votes_", None)
+    if kept is not None:
+        return kept
     if getattr(fitted, "bootstrap", False) and hasattr(fitted, "estimators_samples_"):
         try:
             return out_of_bag_votes(fitted, X)

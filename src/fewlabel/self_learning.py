@@ -214,8 +214,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         if unlabeled is not None:
             rows, routed = as_rows(unlabeled), routed_fit_params(self, params)
             return learn_in_chunks(self, X, y, rows, policy, sample_weight, routed)
-        check_features(self, X, reset=True)
-        X = indexable_rows(X)
+        X = self._checked_rows(X, reset=True)
         codes, self.classes_ = encode_target(y, self.missing_label)
         if len(codes) != n_rows(X):
             raise ValueError(
@@ -240,6 +239,10 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             )
         self._learn(training, self._base_estimator(int(seeds[0])), policy)
         return self
+
+    def _checked_rows(self, X: Any, *, reset: bool) -> Any:
+        check_features(self, X, reset=reset)
+        return indexable_rows(X)
 
     def _base_estimator(self, seed: int) -> Any:
         if self.estimator is None or isinstance(self.estimator, str):
@@ -277,7 +280,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             keep_record(self, round_record(iteration, n_left, selection, pseudo, seconds))
         else:
             self.termination_condition_ = "all_labeled" if len(unlabeled) else "no_unlabeled"
-        final_votes = self._final_votes(training, left, votes)
+        final_votes = self._final_votes(training, base, left, votes)
         self._finish(training, final_votes, final_votes if label_proba is None else label_proba)
 
     def _train_and_vote(
@@ -285,22 +288,28 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     ) -> tuple[Floats, dict[str, float]]:
         """Fit ``estimator_`` on what is labelled and trusted now; its votes on these rows."""
         start = time.perf_counter()
-        self.estimator_ = training.fit(clone(base))
+        self.estimator_ = self._train(training, base)
         fitted = time.perf_counter()
         votes = np.empty((0, len(self.classes_)))
         if len(rows):
-            votes = vote_matrix(self.estimator_, training.X, rows=rows)
+            votes = self._vote(training, base, rows)
         return votes, {"fit": fitted - start, "votes": time.perf_counter() - fitted}
 
-    def _final_votes(self, training: TrainingSet, left: Ints, left_votes: Floats) -> Floats:
+    def _train(self, training: TrainingSet, base: Any) -> Any:
+        return training.fit(clone(base))
+
+    def _vote(self, training: TrainingSet, base: Any, rows: Ints) -> Floats:
+        return vote_matrix(self.estimator_, training.X, rows=rows)
+
+    def _final_votes(
+        self, training: TrainingSet, base: Any, left: Ints, left_votes: Floats
+    ) -> Floats:
         # The rows that are left have just been voted on: only the trusted ones are missing.
         votes = np.empty((len(training.unlabeled), len(self.classes_)))
         votes[left] = left_votes
         trusted = np.setdiff1d(np.arange(len(votes)), left, assume_unique=True)
         if len(trusted):
-            votes[trusted] = vote_matrix(
-                self.estimator_, training.X, rows=training.unlabeled[trusted]
-            )
+            votes[trusted] = self._vote(training, base, training.unlabeled[trusted])
         return votes
 
     def _finish(self, training: TrainingSet, votes: Floats, label_proba: Floats) -> None:
@@ -322,8 +331,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def predict_proba(self, X: Any) -> Floats:
         """Class votes of the final classifier, shape (n_samples, n_classes)."""
         check_is_fitted(self)
-        check_features(self, X, reset=False)
-        return vote_matrix(self.estimator_, X)
+        return vote_matrix(self.estimator_, self._checked_rows(X, reset=False))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Majority vote of the final classifier."""

@@ -54,10 +54,12 @@ class SemiSupervisedClassifier(ClassifierMixin, BaseEstimator):
         X = self._check_X(X, reset=True)
         check_consistent_length(X, y)
         codes, self.classes_ = encode_target(y, self.missing_label)
-        scores = self._fit(X, codes)
+        self._label_rows(codes, self._fit(X, codes))
+        return self
+
+    def _label_rows(self, codes: Codes, scores: Floats) -> None:
         best = np.where(codes == UNLABELED, scores.argmax(axis=1), codes)
         self.transduction_ = self.classes_[best]
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of each row of X.

@@ -17,10 +17,11 @@ References
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -30,8 +31,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._validation import UNLABELED, Interval, StrOptions
+from fewlabel._validation import UNLABELED, Interval, StrOptions, encode_target
 from fewlabel.baselines._base import Codes, Floats, SemiSupervisedClassifier, class_prior
 
 _DENSE_MATRICES = 3  # n × n matrices that scikit-learn's LabelSpreading holds at its peak
@@ -82,6 +84,8 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
     class_prior_ : ndarray of shape (n_classes,)
     n_unreached_ : int
         Training rows that no label reached.
+    graph_ : sparse matrix of shape (n_samples, n_samples)
+        S, for "knn".
     transduction_ : ndarray of shape (n_samples,)
         Given labels of the labelled rows, predicted ones of the others.
     n_iter_ : int
@@ -151,23 +155,59 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         self.verbose = verbose
 
     def _fit(self, X: Any, codes: Codes) -> Floats:
-        self.class_prior_ = class_prior(codes, len(self.classes_))
         scores = self._spread_knn(X, codes) if self.kernel == "knn" else self._spread_rbf(X, codes)
+        return self._distribute(scores, codes)
+
+    def _distribute(self, scores: Floats, codes: Codes) -> Floats:
+        self.class_prior_ = class_prior(codes, len(self.classes_))
         self.n_unreached_ = int((~_reached(scores)).sum())
         self._log(f"{self.n_iter_} iterations; no label reached {self.n_unreached_} rows")
         self.label_distributions_ = self._to_distributions(scores)
         return self.label_distributions_
 
+    def respread(self, y: Any) -> Self:
+        """A classifier for other labels of the same rows, on the graph of this one (``"knn"``).
+
+        Looking for neighbours is most of the work of ``fit``, and it needs no label.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels of the rows of ``fit``, with unlabelled ones marked.
+
+        Returns
+        -------
+        classifier : LabelSpreadingClassifier
+            A new one, fitted; this one stays as it is.
+        """
+        check_is_fitted(self)
+        if self.kernel != "knn":
+            raise ValueError("respread needs the graph of kernel='knn'. Use fit for other kernels.")
+        other = copy.copy(self)
+        codes, other.classes_ = encode_target(y, self.missing_label)
+        if len(codes) != len(self.label_distributions_):
+            raise ValueError(
+                f"y must label the {len(self.label_distributions_)} rows of fit. Got {len(codes)}."
+            )
+        scores = other._spread_over(self.graph_, codes)
+        other._label_rows(codes, other._distribute(scores, codes))
+        return other
+
     def _spread_knn(self, X: Any, codes: Codes) -> Floats:
         self._projection = self._fit_projection(X)
-        points = self._project(X)
-        n_neighbors = min(self.n_neighbors, points.shape[0] - 1)
-        self._neighbors = NearestNeighbors(n_neighbors=max(n_neighbors, 1), n_jobs=self.n_jobs)
-        self._neighbors.fit(points)
+        self._points = self._project(X)
         # Without an argument, a row is not its own neighbour.
-        graph = self._neighbors.kneighbors_graph(mode="connectivity")
+        graph = self._nearest(self._points.shape[0] - 1).kneighbors_graph(mode="connectivity")
+        self.graph_ = normalised_graph(graph)
+        return self._spread_over(self.graph_, codes)
+
+    def _nearest(self, n_others: int) -> NearestNeighbors:
+        n_neighbors = max(min(self.n_neighbors, n_others), 1)
+        return NearestNeighbors(n_neighbors=n_neighbors, n_jobs=self.n_jobs).fit(self._points)
+
+    def _spread_over(self, graph: sparse.csr_matrix, codes: Codes) -> Floats:
         scores, self.n_iter_, converged = spread(
-            normalised_graph(graph),
+            graph,
             _one_hot(codes, len(self.classes_)),
             alpha=self.alpha,
             max_iter=self.max_iter,
@@ -224,7 +264,8 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
 
     def _scores(self, X: Any) -> Floats:
         if self.kernel == "knn":
-            nearest = self._neighbors.kneighbors(self._project(X), return_distance=False)
+            n_rows = self._points.shape[0]
+            nearest = self._nearest(n_rows - 1).kneighbors(self._project(X), return_distance=False)
             return self.label_distributions_[nearest].mean(axis=1)
         scores = np.empty((X.shape[0], len(self.classes_)))
         for batch in gen_batches(len(scores), _BATCH):
