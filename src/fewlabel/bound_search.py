@@ -62,7 +62,8 @@ def _kl(q: Floats, prior: Floats) -> tuple[float, Floats]:
     slope = np.zeros_like(q)
     np.divide(np.maximum(q, _SMALLEST_WEIGHT), prior, out=slope, where=prior > 0)
     np.log(slope, out=slope, where=prior > 0)
-    return float(rel_entr(q, prior).sum()), slope + 1.0
+    # A search may step below 0 by rounding, where KL is infinite.
+    return float(rel_entr(np.maximum(q, 0.0), prior).sum()), slope + 1.0
 
 
 def _descend(objective: _Objective, start: Floats, allowed: NDArray[np.bool_]) -> Floats:
