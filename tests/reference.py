@@ -398,3 +398,71 @@ def label_spreading_limit(neighbors, codes, n_classes, alpha):
         if c >= 0:
             Y[i, c] = 1.0
     return (1 - alpha) * np.linalg.solve(np.eye(n) - alpha * S, Y)
+
+
+# --- Section 7: learning Q -----------------------------------------------------------------------
+
+
+def mixed_votes(q, voters):
+    """v_Q(x, c); voters[h][x] is a row of votes, of zeros if voter h has none for x."""
+    n, K = len(voters[0]), len(voters[0][0])
+    votes = np.zeros((n, K))
+    for h, q_h in enumerate(q):
+        for x in range(n):
+            for c in range(K):
+                votes[x, c] += q_h * (voters[h][x][c] if any(voters[h][x]) else 1 / K)
+    return votes
+
+
+def voter_errors(voters, y):
+    """Share of rows that each voter gets wrong or has no vote for."""
+    return np.array(
+        [
+            sum(1 for v, label in zip(votes, y) if not any(v) or majority(v) != label) / len(y)
+            for votes in voters
+        ]
+    )
+
+
+def kl_of_weights(q, p):
+    total = 0.0
+    for q_h, p_h in zip(q, p):
+        if q_h > 0:
+            total += q_h * np.log(q_h / p_h) if p_h > 0 else float("inf")
+    return total
+
+
+def gibbs_objective(q, errors, beta, p):
+    """E_Q[error] + KL(Q‖P)/β."""
+    return sum(q_h * e for q_h, e in zip(q, errors)) + kl_of_weights(q, p) / beta
+
+
+def second_order_objective(q, voters, proba, penalty, p, row_weight=None):
+    """4 Σ_x w_x Σ_c P(c|x) (1 − v_Q(x,c))² + penalty KL(Q‖P), Σ_x w_x = 1."""
+    n = len(proba)
+    w = [1 / n] * n if row_weight is None else [w_x / sum(row_weight) for w_x in row_weight]
+    total = 0.0
+    for x, v in enumerate(mixed_votes(q, voters)):
+        for c in range(len(v)):
+            total += 4 * w[x] * proba[x][c] * (1 - v[c]) ** 2
+    return total + (penalty * kl_of_weights(q, p) if penalty else 0.0)
+
+
+def c_bound_or_first_order(votes, imperfect, P, lam):
+    """CBIL, or ψ − μ1 where μ1 ≤ 0."""
+    weights = [1 / (lam + delta_at(P, b)) for b in range(len(P))]
+    mu1 = margin_moment(votes, imperfect, 1, weights)
+    if mu1 > 0:
+        return cbil(votes, imperfect, P, lam)
+    best = [majority(v) for v in votes]
+    return sum((lam + P[b][b]) * weights[b] for b in best) / len(votes) - mu1
+
+
+def c_bound_objective(q, held_out, y, unlabeled, imperfect, P, lam, penalty, p):
+    """½ CB on labelled + ½ CBIL on pseudo-labelled rows + penalty KL(Q‖P)."""
+    K = len(held_out[0][0])
+    value = c_bound_or_first_order(mixed_votes(q, held_out), np.eye(K)[y], np.eye(K), 0.0)
+    if unlabeled is not None:
+        votes = mixed_votes(q, unlabeled)
+        value = (value + c_bound_or_first_order(votes, imperfect, P, lam)) / 2
+    return value + (penalty * kl_of_weights(q, p) if penalty else 0.0)

@@ -18,8 +18,8 @@ SOURCE = Path(fewlabel.__file__).parent
 LAYERS = [
     ["_errors", "_validation", "_openml"],
     ["votes", "margins", "fast_forest", "tables", "outputs", "preprocessing"],
-    ["statistics", "cbound", "held_out"],
-    ["transductive", "mislabeling"],
+    ["statistics", "cbound", "held_out", "voters"],
+    ["transductive", "mislabeling", "bound_search"],
     ["thresholds", "pac_bayes", "bounds"],
     ["policies", "_training", "model_selection", "assessment"],
     ["_rounds", "_chunk_source"],
