@@ -30,6 +30,7 @@ LAYERS = [
     ["out_of_core"],
     ["self_learning"],
     ["baselines", "posterior"],
+    ["families"],
     ["mixed_vote"],
     ["datasets", "report", "distributed", "demo", "model_files"],
     ["console", "plots"],

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import diags_array, issparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -193,7 +193,8 @@ class RangeScaler(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Scale rows."""
         if issparse(X):
-            return X.multiply(1.0 / self.span_).tocsr()
+            matrix: Any = X
+            return matrix @ diags_array(1.0 / self.span_)
         return ((X - self.low_) / self.span_).astype(X.dtype, copy=False)
 
 
@@ -285,7 +286,7 @@ class Workbench:
     def view(self, scaling: str) -> tuple[Any, Any]:
         """The scaler, and all rows as it makes them."""
         if scaling not in self._views:
-            values = self.X.data if issparse(self.X) else self.X
+            values: Any = self.X.data if issparse(self.X) else self.X  # type: ignore[attr-defined]
             standard = StandardScaler(with_mean=not issparse(self.X))
             steps: list[Any] = [standard if scaling == "standard" else RangeScaler()]
             if np.isnan(values).any():
@@ -332,7 +333,17 @@ class Workbench:
         return vote_matrix(_OnScaled(voter), self.view(family.scaling)[1], rows=rows)
 
     def held_out(self, family: Family, voter: Voter) -> Floats:
-        """Votes for the labelled rows that did not see their labels: out of bag or cross-fitted."""
+        """Votes for the labelled rows that did not see their labels; they calibrate the voter."""
+        votes = self._held_out(family, voter)
+        voted = votes.any(axis=1)
+        if family.calibrated and voted.any():
+            codes = self.codes[self.labeled]
+            voter.power = calibration_power(votes[voted], codes[voted])
+            votes[voted] = calibrated(votes[voted], voter.power)
+        return votes
+
+    def _held_out(self, family: Family, voter: Voter) -> Floats:
+        """Out of bag where there are such votes, else cross-fitted."""
         labeled, codes = self.labeled, self.codes[self.labeled]
         if getattr(voter.model, "bootstrap", False):
             try:
@@ -351,15 +362,6 @@ class Workbench:
                 continue  # a fold that a family cannot learn from counts as wrong
             votes[test] = self.vote(part, family, labeled[test])
         return votes
-
-    def calibrate(self, voter: Voter, held_out: Floats) -> Floats:
-        """Set the voter's power from held-out votes; return them calibrated."""
-        voted = held_out.sum(axis=1) > 0
-        if voted.any():
-            codes = self.codes[self.labeled]
-            voter.power = calibration_power(held_out[voted], codes[voted])
-            held_out[voted] = calibrated(held_out[voted], voter.power)
-        return held_out
 
     def accuracy(self, held_out: Floats) -> float:
         """Share of the labelled rows that held-out votes get right; no vote is wrong."""

@@ -26,11 +26,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from fewlabel._training import TrainingSet
 from fewlabel._validation import Interval, StrOptions, validate_data
+from fewlabel.families import Family, Voter, Workbench, families_of
 from fewlabel.policies import Policy
 from fewlabel.posterior import Method, Posterior, VoterVotes, learn_posterior
 from fewlabel.self_learning import SelfLearningClassifier
 from fewlabel.statistics import Floats, Ints
-from fewlabel.families import Family, Voter, Workbench, families_of
 
 # A voter of less weight changes hardly a vote, and costs as much as any.
 _LEAST_WEIGHT = 0.01
@@ -115,29 +115,50 @@ class MixedVote(ClassifierMixin, BaseEstimator):
         return self.classes[self.predict_proba(X).argmax(axis=1)]
 
 
-class _Mixer:
-    """Trains mixed votes on one data set: first with Q, then again with the same Q."""
+class Trained(NamedTuple):
+    """A family's first voter, and its votes for the labelled rows without their labels."""
+
+    family: Family
+    voter: Voter
+    held_out: Floats
+
+
+class Mixer:
+    """Trains mixed votes on one data set: first to learn Q, then again under the same Q.
+
+    Parameters
+    ----------
+    families : list of Family
+    owner : FewLabelClassifier
+        Whose settings count; gets ``voters_`` and ``posterior_``.
+    seed : int
+    """
 
     def __init__(self, families: list[Family], owner: FewLabelClassifier, seed: int) -> None:
         self.families, self.owner, self.seed = families, owner, seed
-        self.bench: Workbench | None = None
-        self._first_votes: dict[str, Floats] = {}
+        self.vote: MixedVote | None = None
+        self.bench: Workbench
+        self._kept: dict[str, Floats] = {}
 
     def train(self, training: TrainingSet) -> MixedVote:
-        if self.bench is None:
-            return self._train_first(training)
+        """A mixed vote of families trained on what is labelled and trusted now."""
+        if self.vote is None:
+            self.bench = Workbench(
+                training.X, training.codes, len(training.classes), self.seed, self.owner.n_jobs
+            )
+            self.vote = self.mix(self.train_families(training), training.classes)
+            return self.vote
         rows, codes, weight = training.sample()
-        voters = []
-        for voter, family in zip(self.vote.estimators, self.families):
-            if family.refitted:
-                voter = self.bench.train(family, rows, codes, weight, like=voter)
-            voters.append(voter)
+        voters = [
+            self.bench.train(family, rows, codes, weight, like=voter) if family.refitted else voter
+            for family, voter in zip(self.families, self.vote.estimators)
+        ]
         self.vote = MixedVote(voters, self.vote.weights, self.vote.classes)
         return self.vote
 
     def votes(self, rows: Ints) -> Floats:
         """The current mixed vote for rows of the data set."""
-        assert self.bench is not None
+        assert self.vote is not None
         total = np.zeros((len(rows), self.bench.n_classes))
         for q, voter, family in zip(self.vote.weights, self.vote.estimators, self.families):
             if family.refitted:
@@ -148,71 +169,68 @@ class _Mixer:
 
     def _kept_votes(self, voter: Voter, family: Family) -> Floats:
         # A voter that is not refitted votes once, not once a round.
-        assert self.bench is not None
-        if family.name not in self._first_votes:
+        if family.name not in self._kept:
             every = np.arange(len(self.bench.codes))
-            self._first_votes[family.name] = self.bench.vote(voter, family, every)
-        return self._first_votes[family.name]
+            self._kept[family.name] = self.bench.vote(voter, family, every)
+        return self._kept[family.name]
 
-    def _train_first(self, training: TrainingSet) -> MixedVote:
-        owner = self.owner
-        self.bench = bench = Workbench(
-            training.X, training.codes, len(training.classes), self.seed, owner.n_jobs
-        )
+    # --- the first round ---
+
+    def train_families(self, training: TrainingSet) -> list[Trained]:
+        """Train each family that can serve here on the labelled rows; fill ``voters_``."""
+        bench, owner = self.bench, self.owner
         rows, codes, weight = training.sample()
-        budget, max_train = owner.time_budget, owner.max_train or len(training.codes)
-        fitted: list[tuple[Family, Voter, Floats]] = []
-        records = []
+        max_train = owner.max_train or len(training.codes)
+        trained = []
+        owner.voters_ = []
         for family in self.families:
             start = time.perf_counter()
-            why = bench.reason_to_leave_out(family, budget, max_train)
-            held_out = None
+            accuracy = float("nan")
+            why = bench.reason_to_leave_out(family, owner.time_budget, max_train)
             if not why:
                 try:
                     voter = bench.train(family, rows, codes, weight)
                 except (ValueError, np.linalg.LinAlgError) as error:
-                    why = f"it cannot learn from these rows: {error}"
+                    why = f"it cannot learn from these rows ({error})"
                 else:
                     held_out = bench.held_out(family, voter)
-                    if family.calibrated:
-                        held_out = bench.calibrate(voter, held_out)
-                    fitted.append((family, voter, held_out))
-            right = float("nan") if held_out is None else bench.accuracy(held_out)
-            record = VoterRecord(
-                family.name, family.title, 0.0, right, time.perf_counter() - start, why
-            )
-            records.append(record)
+                    accuracy = bench.accuracy(held_out)
+                    trained.append(Trained(family, voter, held_out))
+            seconds = time.perf_counter() - start
+            record = VoterRecord(family.name, family.title, 0.0, accuracy, seconds, why)
+            owner.voters_.append(record)
             owner._tell(record)
-        if not fitted:
-            reasons = "; ".join(f"{r.title}: {r.left_out}" for r in records)
+        if not trained:
+            reasons = "; ".join(f"{r.title}: {r.left_out}" for r in owner.voters_)
             raise ValueError(f"No family of voters could be trained. {reasons}")
-        posterior = self._learn_q(fitted)
+        return trained
+
+    def mix(self, trained: list[Trained], classes: NDArray[Any]) -> MixedVote:
+        """Learn Q, and keep the voters that have weight."""
+        posterior = self._learn_q(trained)
         weights = np.where(posterior.weights < _LEAST_WEIGHT, 0.0, posterior.weights)
         weights = weights / weights.sum()
-        owner.posterior_ = replace(posterior, weights=weights)
-        by_name = {family.name: q for (family, _, _), q in zip(fitted, weights)}
-        owner.voters_ = [r._replace(weight=float(by_name.get(r.name, 0.0))) for r in records]
-        heavy = np.flatnonzero(weights)
-        self.families = [fitted[h][0] for h in heavy]
-        held_out = sum(q * held for q, (_, _, held) in zip(weights, fitted))
-        self.vote = MixedVote(
-            [fitted[h][1] for h in heavy],
-            weights[heavy],
-            training.classes,
-            _as_distributions(np.asarray(held_out)),
+        self.owner.posterior_ = replace(posterior, weights=weights)
+        by_name = {t.family.name: float(q) for t, q in zip(trained, weights)}
+        self.owner.voters_ = [
+            record._replace(weight=by_name.get(record.name, 0.0)) for record in self.owner.voters_
+        ]
+        held_out = np.tensordot(weights, np.stack([t.held_out for t in trained]), axes=1)
+        heavy = [t for t, q in zip(trained, weights) if q > 0]
+        self.families = [t.family for t in heavy]
+        return MixedVote(
+            [t.voter for t in heavy], weights[weights > 0], classes, _as_distributions(held_out)
         )
-        return self.vote
 
-    def _learn_q(self, fitted: list[tuple[Family, Voter, Floats]]) -> Posterior:
-        assert self.bench is not None
+    def _learn_q(self, trained: list[Trained]) -> Posterior:
         bench, owner = self.bench, self.owner
         unlabeled = None
-        if owner.posterior not in ("uniform", "gibbs"):  # the others look at unlabelled rows
-            sample = np.sort(bench.unlabeled_at_random[:_EVIDENCE_ROWS])
-            if len(sample):
-                unlabeled = np.stack([bench.vote(v, f, sample) for f, v, _ in fitted])
-        held_out = np.stack([votes for _, _, votes in fitted])
-        evidence = VoterVotes(held_out, bench.codes[bench.labeled], unlabeled)
+        sample = np.sort(bench.unlabeled_at_random[:_EVIDENCE_ROWS])
+        if owner.posterior not in ("uniform", "gibbs") and len(sample):
+            unlabeled = np.stack([bench.vote(t.voter, t.family, sample) for t in trained])
+        evidence = VoterVotes(
+            np.stack([t.held_out for t in trained]), bench.codes[bench.labeled], unlabeled
+        )
         return learn_posterior(owner.posterior, evidence, temperature=owner.temperature)
 
 
@@ -226,7 +244,7 @@ class FewLabelClassifier(SelfLearningClassifier):
 
     Random forest, extra trees, SVM, discriminant analysis, semi-supervised SVM and LDA, and label
     spreading vote together. The weight of each is learned from the labelled rows by cross-fitting;
-    then up to three rounds of self-learning (Algorithm 1) let the mixed vote teach the families,
+    then up to two rounds of self-learning (Algorithm 1) let the mixed vote teach the families,
     with thresholds from the paper's bound.
 
     Parameters
@@ -242,7 +260,7 @@ class FewLabelClassifier(SelfLearningClassifier):
         Seconds that a family may take for one training and its votes. With more than 20,000 rows
         a short trial estimates it, and slower families are left out with a warning. None: no limit.
     policy, label_proba, pseudo_weight, min_gain : as in :class:`SelfLearningClassifier`
-    max_iter : int or None, default=3
+    max_iter : int or None, default=2
     max_train : int or None, default=5000
         Trusted rows that the families are trained on again.
     missing_label, n_jobs, verbose, callback, random_state : as in :class:`SelfLearningClassifier`
@@ -292,13 +310,13 @@ class FewLabelClassifier(SelfLearningClassifier):
         self,
         voters: Any = "default",
         *,
-        posterior: str = "gibbs",
+        posterior: Method = "gibbs",
         temperature: float = 3.0,
         time_budget: float | None = 600.0,
         policy: str | Policy = "bound",
         label_proba: str | ArrayLike = "supervised",
         pseudo_weight: str = "balanced",
-        max_iter: int | None = 3,
+        max_iter: int | None = 2,
         min_gain: float = 0.01,
         max_train: int | None = 5_000,
         missing_label: Any = "auto",
@@ -349,13 +367,13 @@ class FewLabelClassifier(SelfLearningClassifier):
             reset=reset,
         )
 
-    def _base_estimator(self, seed: int) -> _Mixer:
-        return _Mixer(families_of(self.voters), self, seed)
+    def _base_estimator(self, seed: int) -> Mixer:
+        return Mixer(families_of(self.voters), self, seed)
 
-    def _train(self, training: TrainingSet, base: _Mixer) -> MixedVote:
+    def _train(self, training: TrainingSet, base: Mixer) -> MixedVote:
         return base.train(training)
 
-    def _vote(self, training: TrainingSet, base: _Mixer, rows: Ints) -> Floats:
+    def _vote(self, training: TrainingSet, base: Mixer, rows: Ints) -> Floats:
         return base.votes(rows)
 
     def _tell(self, record: VoterRecord) -> None:
@@ -374,7 +392,7 @@ class FewLabelClassifier(SelfLearningClassifier):
         return BaseEstimator.get_metadata_routing(self)
 
     def __sklearn_tags__(self) -> Any:
-        tags = ClassifierMixin.__sklearn_tags__(self)  # type: ignore[misc]
+        tags = ClassifierMixin.__sklearn_tags__(self)
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags

@@ -75,6 +75,12 @@ def _self_learning(policy: str, **fixed: Any) -> Callable[[Trial, Params, Any], 
     return make
 
 
+def _mixed_vote(trial: Trial, params: Params, label_proba: Any) -> Any:
+    from fewlabel.mixed_vote import FewLabelClassifier
+
+    return FewLabelClassifier(random_state=trial.seed, n_jobs=1)
+
+
 def _baseline(name: str, **fixed: Any) -> Callable[[Trial, Params, Any], Any]:
     def make(trial: Trial, params: Params, label_proba: Any) -> Any:
         cls = getattr(importlib.import_module("fewlabel.baselines"), name)
@@ -148,8 +154,9 @@ METHODS: dict[str, Method] = {
         home=_CORE,
     ),
     "MSLA": Method(_self_learning("BoundPolicy"), r"\texttt{MSLA}", home=_CORE),
+    "FewLabel": Method(_mixed_vote, r"\texttt{FewLabel} (ours)", home="fewlabel.mixed_vote"),
 }
-"""The columns of Table 2 in the paper's order."""
+"""The columns of Table 2 in the paper's order, and ours."""
 
 VARIANTS: dict[str, Method] = {
     "LS raw": Method(_label_spreading, "", _SIGMAS, home=_BASELINES),
