@@ -31,7 +31,6 @@ from fewlabel._validation import UNLABELED, fit_weight_name, n_rows, take_rows
 from fewlabel.assessment import calibrated, calibration_power
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
 from fewlabel.baselines._base import SemiSupervisedClassifier
-from fewlabel.held_out import NoOutOfBagVoteError, out_of_bag_votes
 from fewlabel.statistics import Floats, Ints
 from fewlabel.votes import vote_matrix
 
@@ -343,14 +342,10 @@ class Workbench:
         return votes
 
     def _held_out(self, family: Family, voter: Voter) -> Floats:
-        """Out of bag where there are such votes, else cross-fitted."""
+        # The same folds for every family: errors on the same rows, from training sets of the same
+        # rows, differ less by chance. Out-of-bag votes of a forest would cost less, but weighed
+        # against cross-fitted ones they made Q worse (docs/mixed_vote.md).
         labeled, codes = self.labeled, self.codes[self.labeled]
-        if getattr(voter.model, "bootstrap", False):
-            try:
-                X = self.view(family.scaling)[1]
-                return voter.finish(out_of_bag_votes(voter.model, take_rows(X, labeled)))
-            except NoOutOfBagVoteError:
-                pass
         votes = np.zeros((len(labeled), self.n_classes))
         if len(labeled) < 2:
             return votes

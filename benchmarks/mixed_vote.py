@@ -1,0 +1,250 @@
+"""What each part of the mixed vote brings: ``python -m benchmarks.mixed_vote run|cost|page``.
+
+``run`` tries families, ways to learn Q, rounds and refits on splits that are not the paper's (seeds
+from 1000 on); the defaults of ``FewLabelClassifier`` were chosen from it. ``cost`` times it beside
+``SelfLearningClassifier`` on whole data sets. Both append a line for each split to ``results/`` and
+go on where they were. ``page`` writes docs/mixed_vote.md from these lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import mixed_vote_page
+from fewlabel import FewLabelClassifier, SelfLearningClassifier
+from fewlabel.assessment import calibration_power
+from fewlabel.datasets import load_dataset, mask_labels, paper_split
+from fewlabel.experiments.records import RecordWriter
+from fewlabel.held_out import out_of_bag_votes
+from fewlabel.mixed_vote import MixedVote, Mixer, Trained
+
+ABLATION, COST = Path("results/mixed_vote.jsonl"), Path("results/mixed_vote_cost.jsonl")
+PAPER = (
+    "vowel", "protein", "dna", "pageblocks", "isolet", "har_recomputed", "pendigits", "letter",
+    "fashion", "mnist",
+)  # fmt: skip
+BUNDLED = ("digits", "iris", "wine", "breast_cancer")
+SEEDS = (1000, 1001, 1002)
+MOST_ROWS = 3_000  # of a data set in one trial of the ablation
+TEST_SHARE = 0.2  # of the unlabelled rows: new rows, never seen in training
+
+Q_METHODS = ("uniform", "gibbs", "second-order", "c-bound")
+TEMPERATURES = (1.0, 6.0)
+
+
+class _Shared(Mixer):
+    """A mixer whose families were trained before: variants differ after that only."""
+
+    def __init__(self, owner: FewLabelClassifier, trained: list[Trained], source: Mixer) -> None:
+        super().__init__([t.family for t in trained], owner, source.seed)
+        self._trained, self._source = trained, source
+
+    def train_families(self, training: Any) -> list[Trained]:
+        self.bench = self._source.bench
+        self.owner.voters_ = list(self._source.owner.voters_)
+        return self._trained
+
+
+class _Watched(FewLabelClassifier):
+    """Keeps the votes after every round, and starts from families that are trained."""
+
+    def _base_estimator(self, seed: int) -> Mixer:
+        shared = getattr(self, "shared", None)
+        self.mixer = super()._base_estimator(seed) if shared is None else _Shared(self, *shared)
+        return self.mixer
+
+    def _train_and_vote(self, training: Any, base: Any, rows: Any) -> Any:
+        answer = super()._train_and_vote(training, base, rows)
+        self.trace.append(base.votes(training.unlabeled))
+        return answer
+
+
+def ablate(dataset: str, seed: int) -> dict[str, Any]:
+    """Accuracies of every variant on one split."""
+    data = load_dataset(dataset)
+    X, y, n_labeled = data.X, data.y, data.info.n_labeled
+    if len(y) > MOST_ROWS:
+        kept = paper_split(y, MOST_ROWS, seed=seed).labeled
+        X, y = X[kept], y[kept]
+    n_test = int(TEST_SHARE * (len(y) - n_labeled))
+    split = paper_split(y, n_labeled, seed=seed, n_test=n_test)
+    rows = np.concatenate([split.labeled, split.unlabeled])
+    train, target = X[rows], mask_labels(y, split.labeled)[rows]
+
+    def accuracy(votes: Any, classes: Any, part: Any = split.unlabeled) -> float:
+        return round(float((classes[votes.argmax(axis=1)] == y[part]).mean()), 5)
+
+    trained: list[Trained] = []
+    first: _Watched
+
+    def fit(change: Callable[[Trained], Trained] = lambda t: t, **settings: Any) -> _Watched:
+        clf = _Watched(random_state=seed, min_gain=0.0, **settings)
+        clf.trace = []
+        if trained:
+            clf.shared = ([change(t) for t in trained], first.mixer)
+        return clf.fit(train, target)
+
+    def after(clf: _Watched) -> dict[str, float]:
+        return {
+            "before": accuracy(clf.trace[0], clf.classes_),
+            "after": accuracy(clf.trace[-1], clf.classes_),
+        }
+
+    first = _Recording(random_state=seed, max_iter=3, min_gain=0.0)
+    first.trace = []
+    start = time.process_time()
+    first.fit(train, target)
+    seconds = time.process_time() - start
+    trained = first.mixer.trained
+    bench, classes = first.mixer.bench, first.classes_
+    unlabeled = np.flatnonzero(target == -1)
+    families = {
+        t.family.name: {
+            "accuracy": accuracy(bench.vote(t.voter, t.family, unlabeled), classes),
+            "held_out": round(record.accuracy, 5),
+            "weight": round(record.weight, 4),
+            "seconds": round(record.seconds, 3),
+        }
+        for t, record in zip(trained, (r for r in first.voters_ if not r.left_out))
+    }
+    two = fit()
+    variants = {f"Q {name}": after(fit(posterior=name)) for name in Q_METHODS if name != "gibbs"}
+    variants["Q gibbs"] = after(two)
+    for temperature in TEMPERATURES:
+        variants[f"temperature {temperature:g}"] = after(fit(temperature=temperature))
+    variants["refit all"] = after(fit(lambda t: _with(t, refitted=True)))
+    variants["refit inductive"] = after(fit(lambda t: _with(t, refitted=_inductive(t))))
+    variants["calibrate none"] = after(fit(lambda t: _calibrated(t, 1.0)))
+    codes = bench.codes[bench.labeled]
+    variants["calibrate all"] = after(
+        fit(lambda t: _calibrated(t, calibration_power(t.held_out, codes)))
+    )
+    variants["policy fixed"] = after(fit(policy="fixed"))
+    variants["out of bag"] = after(fit(lambda t: _out_of_bag(t, first.mixer)))
+    new = X[split.test]
+    return {
+        "dataset": dataset,
+        "seed": seed,
+        "rows": len(rows),
+        "labeled": n_labeled,
+        "seconds": round(seconds, 2),
+        "families": families,
+        "rounds": [accuracy(votes, classes) for votes in first.trace],
+        "variants": variants,
+        "new_rows": {
+            "by neighbours": accuracy(two.predict_proba(new), classes, split.test),
+            "others only": accuracy(_inductive_part(two).predict_proba(new), classes, split.test),
+        },
+    }
+
+
+class _RecordingMixer(Mixer):
+    def train_families(self, training: Any) -> list[Trained]:
+        self.trained = super().train_families(training)
+        return self.trained
+
+
+class _Recording(_Watched):
+    def _base_estimator(self, seed: int) -> Mixer:
+        base = FewLabelClassifier._base_estimator(self, seed)
+        self.mixer = _RecordingMixer(base.families, self, seed)
+        return self.mixer
+
+
+def _with(trained: Trained, **changes: Any) -> Trained:
+    return trained._replace(family=replace(trained.family, **changes))
+
+
+def _inductive(trained: Trained) -> bool:
+    return trained.family.name in ("forest", "extra_trees", "svm", "lda")
+
+
+def _calibrated(trained: Trained, power: float) -> Trained:
+    voter = copy.copy(trained.voter)
+    voter.power = power
+    return trained._replace(voter=voter)
+
+
+def _out_of_bag(trained: Trained, mixer: Mixer) -> Trained:
+    """The forest judged by its out-of-bag votes, the other families by cross-fitting."""
+    if trained.family.name != "forest":
+        return trained
+    votes = out_of_bag_votes(trained.voter.model, mixer.bench.X[mixer.bench.labeled])
+    return trained._replace(held_out=trained.voter.finish(votes))
+
+
+def _inductive_part(clf: FewLabelClassifier) -> MixedVote:
+    """The mixed vote without voters that know the rows of the fit only."""
+    vote = clf.estimator_
+    keep = [i for i, voter in enumerate(vote.estimators) if not voter.transductive]
+    if not keep:
+        return vote
+    weights = vote.weights[keep] / vote.weights[keep].sum()
+    return MixedVote([vote.estimators[i] for i in keep], weights, vote.classes)
+
+
+def cost(dataset: str, seed: int) -> dict[str, Any]:
+    """Processor seconds of both classifiers, side by side on one whole data set."""
+    data = load_dataset(dataset)
+    split = paper_split(data.y, data.info.n_labeled, seed=seed)
+    target = mask_labels(data.y, split.labeled)
+    record: dict[str, Any] = {"dataset": dataset, "seed": seed, "rows": len(target)}
+    for cls in (SelfLearningClassifier, FewLabelClassifier):
+        clf = cls(random_state=seed, n_jobs=1)
+        start, wall = time.process_time(), time.perf_counter()
+        clf.fit(data.X, target)
+        right = clf.transduction_[split.unlabeled] == data.y[split.unlabeled]
+        record[cls.__name__] = {
+            "cpu": round(time.process_time() - start, 2),
+            "wall": round(time.perf_counter() - wall, 2),
+            "accuracy": round(float(right.mean()), 5),
+        }
+    record["left_out"] = {v.name: v.left_out for v in clf.voters_ if v.left_out}
+    return record
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def run(path: Path, trial: Callable[[str, int], dict[str, Any]], sets: Any, seeds: Any) -> None:
+    """Append the trials that have no record yet."""
+    done = {(r["dataset"], r["seed"]) for r in lines(path)}
+    with RecordWriter(path) as writer:
+        for seed in seeds:
+            for dataset in sets:
+                if (dataset, seed) in done:
+                    continue
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    writer.append(trial(dataset, seed))
+                print(f"{dataset}, seed {seed}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["run", "cost", "page"])
+    parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--seeds", nargs="+", type=int)
+    args = parser.parse_args()
+    if args.what == "run":
+        run(ABLATION, ablate, args.sets or (*BUNDLED, *PAPER), args.seeds or SEEDS)
+    elif args.what == "cost":
+        run(COST, cost, args.sets or PAPER, args.seeds or SEEDS[:1])
+    else:
+        mixed_vote_page.write(lines(ABLATION), lines(COST))
+
+
+if __name__ == "__main__":
+    main()
