@@ -149,3 +149,24 @@ def test_warns_when_it_stops_early():
     y = np.where(np.arange(200) < 4, truth, -1)
     with pytest.warns(ConvergenceWarning, match="max_iter=3"):
         LabelSpreadingClassifier(alpha=0.99, max_iter=3).fit(X, y)
+
+
+def test_respread_is_a_fit_on_the_same_rows():
+    X, truth = make_moons(120, noise=0.1, random_state=0)
+    first, second = np.full(120, -1), np.full(120, -1)
+    first[:10], second[40:60] = truth[:10], truth[40:60]
+    fitted = LabelSpreadingClassifier().fit(X, first)
+    before = fitted.label_distributions_.copy()
+    again, anew = fitted.respread(second), LabelSpreadingClassifier().fit(X, second)
+    np.testing.assert_array_equal(again.label_distributions_, anew.label_distributions_)
+    np.testing.assert_array_equal(again.transduction_, anew.transduction_)
+    np.testing.assert_array_equal(again.predict_proba(X[:5]), anew.predict_proba(X[:5]))
+    np.testing.assert_array_equal(fitted.label_distributions_, before)
+
+
+def test_respread_needs_the_rows_of_fit():
+    X, truth = make_moons(40, random_state=0)
+    with pytest.raises(ValueError, match="the 40 rows of fit"):
+        LabelSpreadingClassifier().fit(X, truth).respread(truth[:7])
+    with pytest.raises(ValueError, match="kernel='knn'"):
+        LabelSpreadingClassifier("rbf", gamma=1.0).fit(X, truth).respread(truth)

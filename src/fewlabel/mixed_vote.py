@@ -355,6 +355,8 @@ class FewLabelClassifier(SelfLearningClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             For the families that take weights.
         """
+        if sample_weight is not None and not np.any(sample_weight):
+            raise ValueError("sample_weight is zero for every row: give some rows weight.")
         return super().fit(X, y, sample_weight)
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:

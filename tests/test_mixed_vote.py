@@ -1,0 +1,289 @@
+"""FewLabelClassifier: the mixed vote, its Q, its rounds, and what a user sees of them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fewlabel import (
+    FewLabelClassifier,
+    LabelSpreadingClassifier,
+    SelfLearningClassifier,
+    families,
+    gibbs_posterior,
+    kl_divergence,
+    pac_bayes_c_bound,
+    risk_bound,
+    vote_matrix,
+)
+from fewlabel.mixed_vote import MixedVote
+
+X, Y = load_wine(return_X_y=True)
+HIDDEN = np.random.default_rng(4).random(len(Y)) < 0.8
+TARGET = np.where(HIDDEN, -1, Y)
+FAST = ["svm", "lda", "spreading"]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> FewLabelClassifier:
+    return FewLabelClassifier(random_state=0).fit(X, TARGET)
+
+
+# --- scikit-learn's own checks -----------------------------------------------------------------
+
+EXPECTED = {
+    "check_classifiers_classes": "-1 marks unlabelled rows by default",
+    "check_non_transformer_estimators_n_iter": "without unlabelled rows there is no round",
+    "check_sample_weight_equivalence_on_dense_data": "label spreading takes no weights",
+    "check_sample_weight_equivalence_on_sparse_data": "label spreading takes no weights",
+}
+
+
+@parametrize_with_checks(
+    [FewLabelClassifier(FAST, random_state=0)], expected_failed_checks=lambda _: EXPECTED
+)
+def test_scikit_learn_contract(estimator, check):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*(left out|no unlabelled row).*")
+        check(estimator)
+
+
+# --- what it learns ----------------------------------------------------------------------------
+
+
+def test_it_learns_and_says_from_whom(fitted):
+    assert (fitted.transduction_[HIDDEN] == Y[HIDDEN]).mean() > 0.9
+    assert [v.name for v in fitted.voters_] == list(families.FAMILIES)
+    weights = np.array([v.weight for v in fitted.voters_])
+    assert weights.sum() == pytest.approx(1)
+    np.testing.assert_allclose(weights, fitted.posterior_.weights)
+    np.testing.assert_allclose([1 - v.accuracy for v in fitted.voters_], fitted.posterior_.errors)
+
+
+def test_q_is_the_gibbs_posterior_of_the_held_out_errors(fitted):
+    n_labeled = int((~HIDDEN).sum())
+    q = gibbs_posterior(fitted.posterior_.errors, n_labeled)
+    q = np.where(q < 0.01, 0, q)  # lighter voters are not asked
+    np.testing.assert_allclose(fitted.posterior_.weights, q / q.sum())
+    assert fitted.posterior_.kl == pytest.approx(kl_divergence(fitted.posterior_.weights))
+
+
+def test_the_vote_is_the_weighted_mean_of_the_voters(fitted):
+    vote = fitted.estimator_
+    expected = sum(q * v.predict_proba(X) for q, v in zip(vote.weights, vote.estimators))
+    np.testing.assert_allclose(fitted.predict_proba(X), expected)
+    # The library's own function for voters under Q says the same.
+    np.testing.assert_allclose(vote_matrix(vote, X, weights=vote.weights), expected)
+    np.testing.assert_array_equal(fitted.predict(X), vote.predict(X))
+
+
+def test_first_votes_are_those_of_voters_without_pseudo_labels(fitted):
+    """The first mixed vote is rebuilt from its parts: same voters, labelled rows only."""
+    first = fitted.initial_estimator_
+    rows = np.flatnonzero(HIDDEN)
+    total = np.zeros((len(rows), 3))
+    for q, voter in zip(first.weights, first.estimators):
+        if voter.transductive:
+            total += q * voter.finish(voter.model.label_distributions_[rows])
+        else:
+            total += q * voter.predict_proba(X[rows])
+    np.testing.assert_allclose(fitted.initial_votes_, total)
+    for voter in first.estimators:
+        if hasattr(voter.model, "n_samples_fit_") or voter.name == "svm":
+            assert len(voter.model.support_) <= (~HIDDEN).sum()
+
+
+def test_bounds_of_the_library_take_the_mixed_vote(fitted):
+    votes = fitted.initial_votes_
+    assert fitted.risk_bound_ >= 0
+    assert risk_bound(votes, votes) >= 0
+    names = [bound.name for bound in fitted.bounds(X, TARGET, y_true=Y)]
+    assert {"supervised estimate", "TB", "CB", "CBIL"} <= set(names)
+    held_out = fitted.initial_estimator_.held_out_votes_
+    y = Y[~HIDDEN]
+    loose = pac_bayes_c_bound(held_out, y, None, kl=fitted.posterior_.kl)
+    tight = pac_bayes_c_bound(held_out, y, None, kl=0.0)
+    assert loose.value >= tight.value
+
+
+def test_bounds_with_the_true_probabilities_hold(fitted):
+    """TB is a guarantee where label_proba is true: here the labels themselves."""
+    truth = np.eye(3)[Y[HIDDEN]]
+    votes = fitted.transduction_proba_[HIDDEN]
+    error = (votes.argmax(axis=1) != Y[HIDDEN]).mean()
+    assert risk_bound(votes, truth) >= error - 1e-12
+
+
+def test_self_learning_teaches_the_families():
+    digits, labels = load_digits(return_X_y=True)
+    given = np.random.RandomState(1).rand(len(labels)) < 0.04
+    target = np.where(given, labels, -1)
+    clf = FewLabelClassifier(["svm", "spreading"], random_state=0).fit(digits, target)
+    rows = ~given
+    svm = {v.name: v for v in clf.initial_estimator_.estimators}.get("svm")
+    alone = FewLabelClassifier(["svm"], random_state=0, max_iter=0).fit(digits, target)
+    before = (alone.transduction_[rows] == labels[rows]).mean()
+    after = (clf.transduction_[rows] == labels[rows]).mean()
+    assert after > before + 0.03
+    assert clf.n_iter_ == 2
+    assert svm is None or svm.model is not clf.estimator_.estimators[0].model
+
+
+def test_a_family_that_is_not_refitted_keeps_its_votes():
+    clf = FewLabelClassifier(["s3vm", "lda"], random_state=0, min_gain=0).fit(X, TARGET)
+    first = {v.name: v for v in clf.initial_estimator_.estimators}
+    final = {v.name: v for v in clf.estimator_.estimators}
+    assert clf.n_iter_ > 0
+    assert final["s3vm"] is first["s3vm"]
+    assert final["lda"].model is not first["lda"].model
+
+
+@pytest.mark.parametrize("posterior", ["uniform", "gibbs", "second-order", "c-bound"])
+def test_every_way_to_learn_q(posterior):
+    clf = FewLabelClassifier(FAST, posterior=posterior, random_state=0, max_iter=0)
+    clf.fit(X, TARGET)
+    assert clf.posterior_.method == posterior
+    assert (clf.transduction_[HIDDEN] == Y[HIDDEN]).mean() > 0.85
+    if posterior == "uniform":
+        np.testing.assert_allclose(clf.posterior_.weights, 1 / 3)
+        assert clf.posterior_.kl == 0
+
+
+# --- input -------------------------------------------------------------------------------------
+
+
+def test_names_and_frames():
+    names = np.array(["a", "b", "c"], dtype=object)[Y]
+    target = pd.Series(names).where(~HIDDEN, None)
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
+    clf = FewLabelClassifier(FAST, random_state=0).fit(frame, target)
+    assert set(clf.predict(frame)) <= set(names)
+    assert list(clf.feature_names_in_) == list(frame.columns)
+    with pytest.raises(ValueError, match="feature names"):
+        clf.predict(frame.rename(columns={"c0": "other"}))
+
+
+def test_sparse_rows_are_learned_by_those_who_can():
+    with pytest.warns(UserWarning, match="linear discriminant analysis is left out.*dense"):
+        clf = FewLabelClassifier(FAST, random_state=0).fit(sparse.csr_matrix(X), TARGET)
+    left_out = {v.name: v.left_out for v in clf.voters_ if v.left_out}
+    assert list(left_out) == ["lda"]
+    assert (clf.predict(sparse.csr_matrix(X))[HIDDEN] == Y[HIDDEN]).mean() > 0.6
+
+
+def test_missing_values():
+    holes = X.copy()
+    holes[::5, 3] = np.nan
+    clf = FewLabelClassifier(random_state=0).fit(holes, TARGET)
+    assert not any(v.left_out for v in clf.voters_)
+    assert (clf.transduction_[HIDDEN] == Y[HIDDEN]).mean() > 0.9
+    assert (clf.predict(holes)[HIDDEN] == Y[HIDDEN]).mean() > 0.9
+
+
+def test_a_family_that_fails_is_left_out_and_told():
+    class Broken(LogisticRegression):
+        def fit(self, *args, **kwargs):
+            raise ValueError("no wish to learn")
+
+    with pytest.warns(UserWarning, match="Broken is left out.*no wish to learn"):
+        clf = FewLabelClassifier(["lda", Broken()], random_state=0).fit(X, TARGET)
+    assert clf.voters_[1].weight == 0
+    assert np.isnan(clf.voters_[1].accuracy)
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(ValueError, match=r"No family of voters could be trained.*no wish to learn"),
+    ):
+        FewLabelClassifier([Broken()]).fit(X, TARGET)
+
+
+def test_as_many_labels_as_classes():
+    target = np.full(len(Y), -1)
+    for c in range(3):
+        target[np.flatnonzero(c == Y)[0]] = c
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # LDA cannot learn from one row a class, and says so
+        clf = FewLabelClassifier(random_state=0).fit(X, target)
+    assert (clf.transduction_[target == -1] == Y[target == -1]).mean() > 0.6
+
+
+def test_no_unlabelled_row_is_supervised_learning():
+    with pytest.warns(UserWarning, match="no unlabelled row"):
+        clf = FewLabelClassifier(["lda", "svm"], random_state=0).fit(X, Y)
+    assert clf.termination_condition_ == "no_unlabeled"
+    assert clf.score(X, Y) > 0.9
+
+
+def test_text_is_refused():
+    with pytest.raises(ValueError, match=r"could not convert|numeric"):
+        FewLabelClassifier(FAST).fit([["a"], ["b"], ["c"]], [0, 1, -1])
+
+
+@pytest.mark.parametrize(
+    "bad", [{"posterior": "best"}, {"temperature": -1.0}, {"time_budget": -1}, {"voters": 3}]
+)
+def test_bad_parameters_are_refused(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        FewLabelClassifier(**bad).fit(X, TARGET)
+
+
+# --- use ---------------------------------------------------------------------------------------
+
+
+def test_voters_of_the_users():
+    voters = [("nb", GaussianNB()), RandomForestClassifier(20, random_state=0), "lda"]
+    spreading = LabelSpreadingClassifier()
+    clf = FewLabelClassifier([*voters, ("near", spreading)], random_state=0).fit(X, TARGET)
+    assert [v.name for v in clf.voters_] == ["nb", "randomforestclassifier", "lda", "near"]
+    assert not hasattr(spreading, "graph_")  # what the user gave is cloned
+    assert clf.score(X[HIDDEN], Y[HIDDEN]) > 0.9
+
+
+def test_seeds_decide_everything():
+    one, two = (FewLabelClassifier(random_state=3).fit(X, TARGET) for _ in range(2))
+    np.testing.assert_array_equal(one.transduction_proba_, two.transduction_proba_)
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+def test_it_is_a_self_learner_with_other_voters():
+    clf = clone(FewLabelClassifier(FAST, max_iter=1, random_state=0))
+    assert "estimator" not in clf.get_params()
+    records = []
+    clf.set_params(callback=records.append).fit(X, TARGET)
+    assert isinstance(clf, SelfLearningClassifier)
+    assert isinstance(clf.estimator_, MixedVote)
+    assert len(records) == clf.n_iter_ == 1
+    assert (clf.labeled_iter_[~HIDDEN] == 0).all()
+    assert clf.report(X, TARGET, y_true=Y) is not None
+
+
+def test_verbose_tells_of_families_and_rounds(capsys):
+    FewLabelClassifier(FAST, verbose=1, random_state=0).fit(X, TARGET)
+    told = capsys.readouterr().out
+    assert "[FewLabelClassifier] label spreading: held-out accuracy" in told
+    assert "[FewLabelClassifier] round 1: trusted" in told
+
+
+def test_large_data_is_timed_first(monkeypatch):
+    iris, labels = load_iris(return_X_y=True)
+    target = np.where(np.arange(150) % 5 == 0, labels, -1)
+    monkeypatch.setattr(families, "ALWAYS_FAST", 100)
+    monkeypatch.setattr(
+        families.Workbench,
+        "_expected_seconds",
+        lambda self, family, max_train: 1e6 if family.name == "spreading" else 0.0,
+    )
+    with pytest.warns(UserWarning, match="label spreading is left out: it would take about"):
+        clf = FewLabelClassifier(FAST, random_state=0).fit(iris, target)
+    assert [v.name for v in clf.voters_ if v.weight] == ["svm", "lda"] or clf.voters_[2].weight == 0
+    no_limit = FewLabelClassifier(FAST, time_budget=None, random_state=0).fit(iris, target)
+    assert not any(v.left_out for v in no_limit.voters_)
