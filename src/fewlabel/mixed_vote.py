@@ -355,7 +355,7 @@ class FewLabelClassifier(SelfLearningClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             For the families that take weights.
         """
-        if sample_weight is not None and not np.any(sample_weight):
+        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("sample_weight is zero for every row: give some rows weight.")
         return super().fit(X, y, sample_weight)
 
