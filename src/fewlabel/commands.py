@@ -123,7 +123,7 @@ def _tell_fit(console: Console, summary: dict[str, Any], files: dict[str, str]) 
         )
     for path in files.values():
         console.say(f"→ {path}")
-    keys = ("headline", "data", "settings", "errors", "rounds", "warnings", "notes")
+    keys = ("headline", "data", "settings", "voters", "errors", "rounds", "warnings", "notes")
     console.result({**{key: summary[key] for key in keys}, "files": files})
 
 
