@@ -113,7 +113,7 @@ def test_a_mixed_vote_comes_back_as_it_was(mixed: FewLabelClassifier, saved_mixe
 
 
 def test_a_mixed_vote_is_saved_once(mixed: FewLabelClassifier, saved_mixed: Path):
-    """Rows that the first and the final vote share stand in the file once, a graph of them never."""
+    """Rows that the first and the final vote share stand in the file once, their graph never."""
     points = [voter.model._points for voter in mixed.estimator_.estimators if voter.transductive]
     assert len(points) == 2
     with zipfile.ZipFile(saved_mixed) as archive:

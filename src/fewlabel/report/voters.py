@@ -28,7 +28,7 @@ def voters_of(clf: Any) -> dict[str, Any] | None:
         return None
     given = clf.labeled_iter_ == 0
     n = int(given.sum())
-    families = [
+    families: list[dict[str, Any]] = [
         {
             "name": str(record.name),
             "title": str(record.title),
