@@ -24,14 +24,14 @@ from benchmarks.__main__ import _machine, _table
 
 NOTE = """
 `make_classification` with 20 columns of numbers and 5 classes, 1,000 rows labelled, written as CSV;
-`fewlabel fit table.csv --target y --truth truth --out labelled.csv --model model.skops --report
-report.html --jobs 2`, from the start of the process to its end: reading, preprocessing, learning,
-bounds, and writing all three files. *Supervised* and *accuracy* are on unlabelled rows, with the
-first forest and after self-learning. `max_train` is the training budget; the command's default is
-{default:,}, and 0 turns it off. The run without a budget is on fewer rows because each of its
-rounds trains on all of them. *Load* is the number of processes that shared the machine's processors
-(average of the last five minutes): with an idle machine expect about *processor minutes* divided by
-the number of processors.
+`fewlabel fit table.csv --learner forest --target y --truth truth --out labelled.csv --model
+model.skops --report report.html --jobs 2`, from the start of the process to its end: reading,
+preprocessing, learning, bounds, and writing all three files. *Supervised* and *accuracy* are on
+unlabelled rows, with the first forest and after self-learning. `max_train` is the training budget;
+the forest's default is {default:,}, and 0 turns it off. The run without a budget is on fewer rows
+because each of its rounds trains on all of them. *Load* is the number of processes that shared the
+machine's processors (average of the last five minutes): with an idle machine expect about
+*processor minutes* divided by the number of processors.
 """
 
 PLAN = [(1_000_000, 100_000), (100_000, 0), (1_000_000, 20_000), (100_000, 20_000)]
@@ -61,7 +61,8 @@ def run(n: int, max_train: int) -> dict[str, Any]:
         table = folder / "table.csv"
         write_csv(table, n)
         outputs = ["--out", "labelled.csv", "--model", "model.skops", "--report", "report.html"]
-        options = ["--target", "y", "--truth", "truth", "--jobs", "2", "--json"]
+        options = ["--learner", "forest", "--target", "y", "--truth", "truth", "--jobs", "2"]
+        options += ["--json"]
         command = [sys.executable, "-m", "fewlabel", "fit", str(table), *options, *outputs]
         command += ["--max-train", str(max_train)]
         start = time.perf_counter()

@@ -124,7 +124,7 @@ def test_rbf_with_all_rows_is_the_kernel_expansion():
     clf = QNS3VMClassifier("rbf", gamma=0.5, lam=0.05, lam_u=0.2, tol=1e-8, random_state=0)
     clf.fit(X, y)
     # The weights w of the features k(x, ·) K^(-1/2) are those of the expansion c = K^(-1/2) w.
-    nystroem = clf._features.__self__
+    nystroem = clf._nystroem
     c = np.empty(40)
     c[nystroem.component_indices_] = nystroem.normalization_.T @ clf.coef_[0]
     labeled, unlabeled = np.flatnonzero(y >= 0), np.flatnonzero(y == -1)

@@ -31,13 +31,13 @@ def fewlabel() -> Iterator[Runner]:
 
 @pytest.fixture(scope="module")
 def trained(fewlabel: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a table, its labelled version, a model and reports."""
+    """A folder with a table, its labelled version, a forest's model and reports."""
     folder = tmp_path_factory.mktemp("trained")
     truth = ["small" if i % 2 == 0 else "large" for i in range(60)]
     write_table(folder, truth=truth)
     outputs = ["--out", "labelled.csv", "--model", "model.skops", "--report", "report.html"]
     options = ["--target", "segment", "--truth", "truth", "--jobs", "1", "--json"]
-    answer = fewlabel(folder, "fit", "table.csv", *options, *outputs)
+    answer = fewlabel(folder, "fit", "table.csv", "--learner", "forest", *options, *outputs)
     assert answer.code == 0, answer.err
     (folder / "answer.json").write_text(answer.out)
     (folder / "progress.txt").write_text(answer.err)
@@ -60,10 +60,12 @@ def test_the_installed_command_answers_without_loading_anything_heavy():
     assert answer.stdout.startswith("fewlabel ")
 
 
-def test_the_stated_budget_is_the_one_used():
-    from fewlabel import cli, workflow
+def test_the_stated_budgets_are_those_used():
+    from fewlabel import FewLabelClassifier, cli, workflow
 
-    assert inspect.signature(cli.fit).parameters["max_train"].default == workflow.MAX_TRAIN
+    option = inspect.signature(cli.fit, eval_str=True).parameters["max_train"].annotation
+    stated = option.__metadata__[0].show_default
+    assert stated == f"{FewLabelClassifier().max_train:,}; forest: {workflow.MAX_TRAIN:,}"
 
 
 def test_output_keeps_the_input_and_adds_labels(trained: Path):
@@ -119,7 +121,7 @@ def test_predict_agrees_with_fit(fewlabel: Runner, trained: Path, tmp_path: Path
 def test_same_seed_same_result(fewlabel: Runner, trained: Path, tmp_path: Path):
     out = tmp_path / "again.csv"
     options = ["--target", "segment", "--truth", "truth", "--jobs", "1", "--quiet"]
-    answer = fewlabel(trained, "fit", "table.csv", *options, "--out", out)
+    answer = fewlabel(trained, "fit", "table.csv", "--learner", "forest", *options, "--out", out)
     assert (answer.code, answer.out, answer.err) == (0, "", "")
     assert out.read_bytes() == (trained / "labelled.csv").read_bytes()
 
@@ -158,7 +160,7 @@ def test_bounds_of_a_model_and_of_a_votes_file(fewlabel: Runner, trained: Path, 
 
 def test_an_earlier_output_can_be_filled_again(fewlabel: Runner, trained: Path, tmp_path: Path):
     out = tmp_path / "second.csv"
-    options = ["--target", "segment", "--drop", "truth", "--jobs", "1", "--json"]
+    options = ["--target", "segment", "--drop", "truth", "--learner", "forest", "--json"]
     answer = fewlabel(trained, "fit", "labelled.csv", *options, "--out", out)
     assert answer.code == 0, answer.err
     assert list(rows_of(out)[0]) == list(rows_of(trained / "labelled.csv")[0])
@@ -168,19 +170,99 @@ def test_an_earlier_output_can_be_filled_again(fewlabel: Runner, trained: Path, 
 
 def test_default_output_and_shell_completion(fewlabel: Runner, tmp_path: Path):
     write_table(tmp_path)
-    assert fewlabel(tmp_path, "fit", "table.csv", "--target", "segment", "--jobs", 1).code == 0
+    options = ["--target", "segment", "--learner", "forest"]
+    assert fewlabel(tmp_path, "fit", "table.csv", *options).code == 0
     assert (tmp_path / "table-labelled.csv").exists()
+    assert completions("fewlabel fit table.csv --target se", tmp_path) == ["segment"]
+    assert completions("fewlabel fit table.csv --learner m", tmp_path) == ["mixed"]
+
+
+def completions(line: str, folder: Path) -> list[str]:
+    """What the shell offers for the last word of a line."""
     completion = {
         **environment(),
         "_FEWLABEL_COMPLETE": "complete_bash",
-        "COMP_WORDS": "fewlabel fit table.csv --target se",
-        "COMP_CWORD": "4",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(line.split()) - 1),
     }
     code = "import sys; sys.argv = ['fewlabel']; from fewlabel.cli import main; main()"
     answer = subprocess.run(
-        [COMMAND[0], "-c", code], env=completion, capture_output=True, text=True, cwd=tmp_path
+        [COMMAND[0], "-c", code], env=completion, capture_output=True, text=True, cwd=folder
     )
-    assert answer.stdout.split() == ["segment"]
+    return answer.stdout.split()
+
+
+# --- the learner -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mixed(fewlabel: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as ``trained``, learned by default."""
+    folder = tmp_path_factory.mktemp("mixed")
+    write_table(folder, truth=["small" if i % 2 == 0 else "large" for i in range(60)])
+    outputs = ["--out", "labelled.csv", "--model", "model.skops", "--report", "report.html"]
+    options = ["--target", "segment", "--drop", "truth", "--jobs", "1", "--json"]
+    answer = fewlabel(folder, "fit", "table.csv", *options, *outputs)
+    assert answer.code == 0, answer.err
+    (folder / "answer.json").write_text(answer.out)
+    (folder / "progress.txt").write_text(answer.err)
+    return folder
+
+
+def test_the_default_is_the_mixed_vote(mixed: Path):
+    from fewlabel.families import FAMILIES
+
+    answer = json.loads((mixed / "answer.json").read_text())
+    assert answer["settings"]["learner"] == "mixed"
+    assert answer["settings"]["max_train"] == 5_000
+    voters = answer["voters"]["families"]
+    assert {voter["name"] for voter in voters} == set(FAMILIES)
+    assert sum(voter["weight"] for voter in voters) == pytest.approx(1.0)
+    assert all(voter["accuracy"]["kind"] == "estimate" for voter in voters)
+    assert f"by a vote of {answer['voters']['n_voting']} families" in answer["headline"][0]
+    assert answer["notes"] == []  # no raw warnings
+    progress = (mixed / "progress.txt").read_text()
+    assert f"training {len(FAMILIES)} families of voters" in progress
+    assert "Warning" not in progress
+    page = (mixed / "report.html").read_text()
+    assert all(f'<div class="what">{voter["title"]}</div>' in page for voter in voters)
+
+
+def test_the_forest_is_the_papers(trained: Path):
+    answer = json.loads((trained / "answer.json").read_text())
+    assert answer["settings"]["learner"] == "forest"
+    assert answer["settings"]["classifier"] == "RandomForestClassifier"
+    assert answer["settings"]["max_train"] == 100_000
+    assert answer["voters"] is None
+    assert "families" not in (trained / "report.html").read_text()
+
+
+def test_a_mixed_model_predicts_bounds_and_reports(fewlabel: Runner, mixed: Path, tmp_path: Path):
+    out = tmp_path / "new.csv"
+    answer = fewlabel(mixed, "predict", "model.skops", "table.csv", "--out", out)
+    assert answer.code == 0, answer.err
+    same = [
+        new["segment_label"] == old["segment_label"]
+        for new, old in zip(rows_of(out), rows_of(mixed / "labelled.csv"))
+    ]
+    assert np.mean(same) > 0.9  # label spreading sees new rows otherwise than those of the fit
+    bounds = ["bounds", "table.csv", "--model", "model.skops", "--truth", "truth", "--json"]
+    assert json.loads(fewlabel(mixed, *bounds).out)["error"]["kind"] == "guarantee"
+    page = fewlabel(mixed, "report", "model.skops").out
+    assert "## Who votes" in page
+    assert "| semi-supervised LDA |" in page
+
+
+def test_families_that_cannot_learn_are_told_of(fewlabel: Runner, tmp_path: Path):
+    kept = columns()["segment"][:2] + [""] * 58  # one row of each class
+    write_table(tmp_path, segment=kept)
+    options = ["--target", "segment", "--jobs", "1", "--report", "report.md"]
+    answer = fewlabel(tmp_path, "fit", "table.csv", *options, "--max-train", "7")
+    assert answer.code == 0, answer.err
+    assert "! linear discriminant analysis is left out: it cannot learn" in answer.out
+    assert "sample of 7 pseudo-labelled rows" in answer.out
+    assert "| linear discriminant analysis | left out: " in (tmp_path / "report.md").read_text()
+    assert "Warning" not in answer.err
 
 
 # --- unusual but good input ------------------------------------------------------------------
@@ -257,7 +339,7 @@ def test_unusual_tables_are_read(name: str, fewlabel: Runner, tmp_path: Path):
     write(tmp_path / file, columns())
     before = (tmp_path / file).read_bytes()
     base = ["--target", "segment", "--jobs", "1", "--out", "out.csv", "--report", "report.json"]
-    answer = fewlabel(tmp_path, "fit", file, *base, *options)
+    answer = fewlabel(tmp_path, "fit", file, "--learner", "forest", *base, *options)
     assert answer.code == 0, answer.err
     after = rows_of(tmp_path / "out.csv")
     kind = ["small" if i % 2 == 0 else "large" for i in range(60)]

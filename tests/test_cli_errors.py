@@ -33,7 +33,7 @@ def fewlabel() -> Iterator[Runner]:
 def model(fewlabel: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     write_table(folder)
-    options = ["--target", "segment", "--jobs", "1", "--model", "model.skops"]
+    options = ["--target", "segment", "--learner", "forest", "--model", "model.skops"]
     assert fewlabel(folder, "fit", "table.csv", *options).code == 0
     return folder / "model.skops"
 
@@ -48,7 +48,7 @@ class Bad(NamedTuple):
 
 
 GOOD = csv_text(columns()).encode()
-FIT = "fit t.csv --target segment --jobs 1 --out out.csv"
+FIT = "fit t.csv --target segment --learner forest --jobs 1 --out out.csv"
 
 
 def table(**changes: list[Any]) -> bytes:
@@ -306,7 +306,8 @@ def test_interrupted_while_learning(
 def test_stopped_while_writing(number: signal.Signals, slow_table: Path, tmp_path: Path):
     before = digest(slow_table)
     out = tmp_path / "out.csv.xz"  # slow to compress: there is time to stop it
-    process = start(tmp_path, "fit", slow_table, "--target", "y", "--jobs", 1, "--out", out)
+    options = ["--target", "y", "--learner", "forest", "--jobs", 1, "--out", out]
+    process = start(tmp_path, "fit", slow_table, *options)
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("*.part")) and process.poll() is None:
         assert time.monotonic() < deadline
@@ -334,7 +335,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_disk_full(small_disk: Path, fewlabel: Runner, tmp_path: Path):
     path = write_table(tmp_path)
-    options = ["--target", "segment", "--jobs", "1"]
+    options = ["--target", "segment", "--learner", "forest", "--jobs", "1"]
     outputs = ["--out", small_disk / "out.csv", "--model", small_disk / "model.skops"]
     (small_disk / "filler").write_bytes(b"x" * 200_000)
     answer = fewlabel(tmp_path, "fit", path, *options, *outputs)

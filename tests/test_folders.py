@@ -48,6 +48,8 @@ def test_folder_gets_a_folder_of_labels(fewlabel, folder):
     assert told["n_unlabeled"] == 270
     assert told["files"] == {"out": "customers-labelled"}
     assert told["error_bound"]["kind"] == "estimate"
+    assert told["learner"] == "forest"
+    assert any("learned by a random forest" in note for note in told["notes"])
     left_out = {column["name"] for column in told["columns"] if column["kind"] == "left out"}
     assert left_out == {"segment", "id"}  # a counter is no feature
     found = labels(folder.parent / "customers-labelled")
@@ -61,7 +63,8 @@ def test_folder_gets_a_folder_of_labels(fewlabel, folder):
 
 def test_local_scheduler(folder):
     pytest.importorskip("distributed", reason="needs pip install 'fewlabel[scale]'")
-    options = ["--target", "segment", "--scheduler", "local", "--out", "labels", "--jobs", "1"]
+    options = ["--target", "segment", "--learner", "forest", "--jobs", "1"]
+    options += ["--scheduler", "local", "--out", "labels"]
     answer = subprocess.run(
         [*COMMAND, "fit", "customers", *options],
         cwd=folder.parent,
@@ -72,6 +75,7 @@ def test_local_scheduler(folder):
     )
     assert answer.returncode == 0, answer.stderr
     assert "270 rows labelled from 30 labels" in answer.stdout
+    assert "!" not in answer.stdout  # who asks for the forest need not be told of it
     assert set(labels(folder.parent / "labels").values()) == LABELS
 
 
@@ -79,6 +83,7 @@ def test_local_scheduler(folder):
     ("options", "message"),
     [
         (["--model", "m.skops"], "--model cannot be used with a folder"),
+        (["--learner", "mixed"], "--learner mixed cannot be used with a folder"),
         (["--report", "r.html"], "--report cannot be used with a folder"),
         (["--scheduler", "somewhere"], "'local' or an address"),
         (["--scheduler", "tcp://127.0.0.1:9"], "no Dask scheduler at tcp://127.0.0.1:9"),

@@ -5,14 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import warnings
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 
+from fewlabel import FewLabelClassifier
 from fewlabel._errors import UserError
+from fewlabel.families import FAMILIES
 from fewlabel.model_files import TRUSTED_TYPES, TableModel, check_model_file, load_model, save_model
 from fewlabel.preprocessing import make_transformer, plan_columns, to_frame
 
@@ -48,6 +53,26 @@ def small_model(**changes: object) -> TableModel:
 
 
 @pytest.fixture(scope="module")
+def mixed() -> FewLabelClassifier:
+    """A vote of every family; 60 columns, so that label spreading looks at components of them."""
+    X, codes = make_blobs(160, 60, centers=3, cluster_std=9.0, random_state=0)
+    X = X.astype(np.float32)  # as the command line hands it over
+    target = np.array(["a", "b", "c"], dtype=object)[codes]
+    target[40:] = None
+    clf = FewLabelClassifier(posterior="uniform", missing_label=None, random_state=0, max_iter=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return clf.fit(X, target)
+
+
+@pytest.fixture(scope="module")
+def saved_mixed(mixed: FewLabelClassifier, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "mixed.skops"
+    save_model(small_model(first=mixed.initial_estimator_, final=mixed.estimator_), path)
+    return path
+
+
+@pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "model.skops"
     save_model(small_model(), path)
@@ -73,6 +98,32 @@ def test_round_trip(saved: Path):
     X = model.transformer.transform(to_frame(new, model.plan))
     np.testing.assert_array_equal(again.transformer.transform(to_frame(new, again.plan)), X)
     np.testing.assert_array_equal(again.final.predict_proba(X), model.final.predict_proba(X))
+
+
+def test_a_mixed_vote_comes_back_as_it_was(mixed: FewLabelClassifier, saved_mixed: Path):
+    again = load_model(saved_mixed)
+    X = np.random.default_rng(0).normal(scale=9.0, size=(50, 60)).astype(np.float32)
+    assert len(again.final.estimators) == len(FAMILIES)
+    for was, now in ((mixed.initial_estimator_, again.first), (mixed.estimator_, again.final)):
+        np.testing.assert_array_equal(now.classes_, was.classes_)
+        np.testing.assert_array_equal(now.predict_proba(X), was.predict_proba(X))
+        np.testing.assert_array_equal(now.predict(X), was.predict(X))
+    # What was saved was a copy: the classifier can go on learning.
+    assert hasattr(mixed.estimator_.estimators[-1].model, "graph_")
+
+
+def test_a_mixed_vote_is_saved_once(mixed: FewLabelClassifier, saved_mixed: Path):
+    """Rows that the first and the final vote share stand in the file once, their graph never."""
+    points = [voter.model._points for voter in mixed.estimator_.estimators if voter.transductive]
+    assert len(points) == 2
+    with zipfile.ZipFile(saved_mixed) as archive:
+        shapes = []
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                with archive.open(name) as member:
+                    shapes.append(np.load(member, allow_pickle=False).shape)
+        assert {Path(name).suffix for name in archive.namelist()} == {".json", ".npy"}
+    assert shapes.count(points[0].shape) == len(points)
 
 
 def test_versions_are_recorded(saved: Path):
@@ -208,10 +259,12 @@ def test_deep_nesting_is_no_crash(saved: Path, tmp_path: Path):
         load_model(path)
 
 
-def test_the_list_of_types_is_not_longer_than_needed(saved: Path):
-    """Every scikit-learn type on the list occurs in a model; a superfluous one is a risk."""
-    with zipfile.ZipFile(saved) as archive:
-        schema = archive.read("schema.json").decode()
+def test_the_list_of_types_is_not_longer_than_needed(saved: Path, saved_mixed: Path):
+    """Every type of a library on the list occurs in a model; a superfluous one is a risk."""
+    schema = ""
+    for path in (saved, saved_mixed):
+        with zipfile.ZipFile(path) as archive:
+            schema += archive.read("schema.json").decode()
     for name in TRUSTED_TYPES:
-        if name.startswith("sklearn.") and "_RemainderColsList" not in name:
+        if name.startswith(("sklearn.", "fewlabel.")) and "_RemainderColsList" not in name:
             assert f'"{name.rpartition(".")[2]}"' in schema

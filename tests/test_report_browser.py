@@ -18,11 +18,40 @@ from fewlabel.report import render
 from fewlabel.report.html import label_next_csv
 from fewlabel.report.state import FinalState
 from fewlabel.report.summarize import summarize
+from fewlabel.report.voters import accuracy_estimate
 
 reason = browser.missing()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
 
 NAMES = ["<script>alert(1)</script>", "plain", '" onload="alert(2)', "a rather long name " * 6]
+
+
+TITLES = ["<img src=x onerror=alert(4)>", "plain family", "a_rather_long_name_" * 8, "slow one"]
+
+
+def voters() -> dict[str, Any]:
+    """Families with titles that are no good, one without weight and one that was left out."""
+    shares = zip(TITLES, [0.7, 0.3, 0.0, 0.0], [0.9, 0.85, 0.4, None])
+    return {
+        "families": [
+            {
+                "name": title,
+                "title": title,
+                "weight": weight,
+                "accuracy": None if share is None else accuracy_estimate(share, 60),
+                "left_out": "it needs dense rows" if share is None else None,
+                "seconds": 1.0,
+            }
+            for title, weight, share in shares
+        ],
+        "n_voting": 2,
+        "together": accuracy_estimate(0.9, 60),
+        "n_rows": 60,
+        "method": "gibbs",
+        "how": "the weight falls with the error",
+        "kl": 0.1,
+        "caveat": "Estimates.",
+    }
 
 
 class Page(NamedTuple):
@@ -42,6 +71,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     state = FinalState.of(clf, X, target)
     show = lambda rows: [{"<b>column</b>": "</td><script>alert(3)</script>"} for _ in rows]  # noqa: E731
     summary = summarize(clf, y_true=y, title=NAMES[0], state=state, show_rows=show)
+    summary["voters"] = voters()
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(render(summary, "html"), encoding="utf-8")
     return Page(path, state, summary)
@@ -108,7 +138,8 @@ def test_untrusted_text_stays_text(opened: Any):
     assert one(opened, ".next thead th:last-child") == "<b>column</b>"
     assert opened.execute_script("return document.scripts.length") == 2
     assert (
-        opened.execute_script("return document.querySelectorAll('[onload], .next b').length") == 0
+        opened.execute_script("return document.querySelectorAll('[onload], .next b, img').length")
+        == 0
     )
 
 
@@ -124,6 +155,28 @@ def test_an_injected_script_would_not_run(opened: Any):
     messages = [entry["message"] for entry in opened.get_log("browser")]
     assert any("Content Security Policy" in message for message in messages)
     assert browser.blocked(opened) == ["csp"]  # the picture was not fetched
+
+
+def test_weights_and_accuracies_are_drawn_to_scale(opened: Any):
+    script = """
+      const box = (e) => { if (!e) return null; const { left, width } = e.getBoundingClientRect();
+        return [left, width]; };
+      return [...document.querySelectorAll('.voter:has(.what)')].map((v) =>
+        [v.querySelector('.what').textContent,
+         ...['.track', '.bar', '.scale', '.point'].map((s) => box(v.querySelector(s)))]);
+    """
+    for width in (320, 1100):
+        browser.view(opened, width=width)
+        rows = [row for row in opened.execute_script(script) if row[0] in TITLES]
+        assert [row[0] for row in rows] == TITLES
+        for (_, track, bar, scale, point), weight in zip(rows[:2], (0.7, 0.3)):
+            assert bar[1] == pytest.approx(weight * track[1], abs=1)
+            assert scale[0] < point[0] < scale[0] + scale[1]
+        assert rows[2][2][1] == 0  # no weight, no bar
+        assert rows[3][1:] == [None] * 4  # left out: the reason stands in its place
+        first, last = rows[0][4][0], rows[2][4][0]
+        assert first > last  # 90 % right of 40 %
+    assert "it needs dense rows" in one(opened, ".reason")
 
 
 @pytest.mark.parametrize("value", [0.0, 0.33, 0.5, 0.61, 0.8])
@@ -209,7 +262,9 @@ def test_text_has_contrast(opened: Any):
       const ground = (e) => { for (; e; e = e.parentElement) { const c =
         getComputedStyle(e).backgroundColor; if (c.startsWith('rgb(')) return c; } };
       return ['.lead', '.note', '.chip.estimate', '.chip.guarantee', '.reading', '.card h3',
-        '.callout', '.figures dd', '.value small', '.download', '.cell'].map((s) => {
+        '.callout', '.figures dd', '.value small', '.download', '.cell', '.voter .what',
+        '.voter.silent .what', '.voter.silent .number', '.voter.head span', '.reason', '.number',
+        '.unit', '.between span'].map((s) => {
         const e = document.querySelector(s);
         return e ? [s, contrast(getComputedStyle(e).color, ground(e))] : [s, 99]; });
     """

@@ -82,7 +82,10 @@ def fit(
         ),
     ],
     out: OutTable = None,
-    model: Annotated[Path | None, typer.Option(help="Write the model here (.skops).")] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Write the model here (.skops); a mixed vote takes the rows with it."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write the report here (.html, .json or .md).")
     ] = None,
@@ -94,16 +97,26 @@ def fit(
     unlabeled: Annotated[
         str, typer.Option(help="Text that marks an unlabelled row, besides an empty cell.")
     ] = "",
+    learner: Annotated[
+        Literal["mixed", "forest"] | None,
+        typer.Option(
+            help="Who votes: several families of classifiers with learned weights, or the paper's "
+            "random forest.",
+            show_default="mixed; forest for a folder",
+        ),
+    ] = None,
     policy: Annotated[
         Literal["bound", "fixed", "curriculum"],
         typer.Option(help="How rows are chosen for pseudo-labels."),
     ] = "bound",
     max_train: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="Training budget: pseudo-labelled rows to train on in a round; 0 for all.", min=0
+            help="Training budget: pseudo-labelled rows to train on in a round; 0 for all.",
+            min=0,
+            show_default="5,000; forest: 100,000",
         ),
-    ] = 100_000,
+    ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(help="Fit a folder on Dask: local, or a scheduler's tcp://address."),
@@ -131,6 +144,7 @@ def fit(
             drop=drop or (),
             truth=truth,
             unlabeled=unlabeled,
+            learner=learner,
             policy=policy,
             seed=seed,
             jobs=jobs,

@@ -123,7 +123,7 @@ def _tell_fit(console: Console, summary: dict[str, Any], files: dict[str, str]) 
         )
     for path in files.values():
         console.say(f"→ {path}")
-    keys = ("headline", "data", "settings", "errors", "rounds", "warnings", "notes")
+    keys = ("headline", "data", "settings", "voters", "errors", "rounds", "warnings", "notes")
     console.result({**{key: summary[key] for key in keys}, "files": files})
 
 
@@ -219,15 +219,17 @@ def demo_command(
     with Outputs([report] if report else [], force=force) as outputs:
         console.say(
             f"1,797 images of handwritten digits, {labels * 10} of them labelled ({labels} of each "
-            f"digit). A forest learns from those and labels the rest step by step."
+            f"digit). Several families of classifiers learn from those, vote, and label the rest "
+            f"step by step."
         )
-        console.progress("training")
+        console.progress("training the families")
         shown = run_demo(labels, seed, jobs, console.on_round)
         console.done()
+        console.table(["family", "weight", "held-out accuracy (estimate)"], shown.voters())
         console.table(["round", "rows left", "labelled", "right", "vote needed"], shown.rounds())
         console.say(
-            f"Accuracy on the unlabelled images: {shown.supervised_accuracy:.1%} with the labelled "
-            f"ones alone, {shown.accuracy:.1%} after self-learning."
+            f"Accuracy on the unlabelled images: {shown.first_accuracy:.1%} by the first vote, "
+            f"{shown.accuracy:.1%} after self-learning."
         )
         title = f"Handwritten digits from {labels * 10} labels"
         shown_report = shown.clf.report(shown.X, shown.target, y_true=shown.truth, title=title)

@@ -9,19 +9,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel.self_learning import SelfLearningClassifier
+from fewlabel.mixed_vote import FewLabelClassifier
 
 
 @dataclass(frozen=True)
 class Demo:
     """A fit on scikit-learn's digits, and the truth."""
 
-    clf: SelfLearningClassifier
+    clf: FewLabelClassifier
     X: NDArray[Any]
     target: NDArray[Any]
     truth: NDArray[Any]
-    supervised_accuracy: float
+    first_accuracy: float
     accuracy: float
+
+    def voters(self) -> list[list[str]]:
+        """Lines of a table: the families, the heaviest first."""
+        return [
+            [record.title, f"{record.weight:.1%}", f"{record.accuracy:.1%}"]
+            for record in sorted(self.clf.voters_, key=lambda record: -record.weight)
+        ]
 
     def rounds(self) -> list[list[str]]:
         """Lines of a table: what was pseudo-labelled in each round, and how much of it is right."""
@@ -54,14 +61,12 @@ def run_demo(
     target = np.full(len(y), -1)
     target[given] = y[given]
     hidden = target == -1
-    clf = SelfLearningClassifier(random_state=seed, n_jobs=jobs, callback=on_round).fit(X, target)
+    clf = FewLabelClassifier(random_state=seed, n_jobs=jobs, callback=on_round).fit(X, target)
     return Demo(
         clf=clf,
         X=X,
         target=target,
         truth=y,
-        supervised_accuracy=float(
-            (clf.classes_[clf.initial_votes_.argmax(axis=1)] == y[hidden]).mean()
-        ),
+        first_accuracy=float((clf.classes_[clf.initial_votes_.argmax(axis=1)] == y[hidden]).mean()),
         accuracy=float((clf.transduction_[hidden] == y[hidden]).mean()),
     )

@@ -18,14 +18,24 @@ from fewlabel._errors import UserError, shorten
 from fewlabel.distributed import DaskRows, open_client
 from fewlabel.out_of_core import UnlabeledRows
 from fewlabel.preprocessing import Column, make_transformer, plan_columns, to_frame
-from fewlabel.self_learning import SelfLearningClassifier
-from fewlabel.workflow import FitOptions, check_labels, columns_left_out, target_labels
+from fewlabel.workflow import (
+    FitOptions,
+    check_labels,
+    columns_left_out,
+    paper_learner,
+    target_labels,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PLAN_ROWS = 50_000
 """What a column is taken for is decided by so many rows, the first ones, and the labelled ones."""
+
+
+FOREST_ONLY = (
+    "A folder is learned by a random forest: the mixed vote would need all its rows in memory."
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,11 @@ def fit_folder(
     summary : dict, in plain types
     """
     start = time.perf_counter()
+    if options.learner == "mixed":
+        raise UserError(
+            "--learner mixed cannot be used with a folder: its families need all rows in memory.",
+            "Add --learner forest, or join the files to one table that fits in memory.",
+        )
     if not any(folder.rglob("*.parquet")):
         raise UserError(
             f"'{folder.name}' is a folder without Parquet files.",
@@ -81,20 +96,15 @@ def fit_folder(
     frame = to_frame(labeled, plan)
     transformer = make_transformer(plan).fit(_joined(to_frame(head, plan), frame))
     layout = TableLayout(plan, transformer, options.target, options.unlabeled)
-    clf = SelfLearningClassifier(
-        policy=options.policy,
-        max_train=options.max_train or None,
-        missing_label=None,
-        n_jobs=options.jobs,
-        random_state=options.seed,
-        callback=options.on_round,
-    )
-    options.progress("training the first classifier")
+    clf = paper_learner(options)
+    if options.learner is None:
+        notes = [*notes, FOREST_ONLY]
     with _rows(folder, scheduler, layout, out) as rows:
         clf.fit(transformer.transform(frame), labels, unlabeled=rows)
     return {
         "source": folder.name,
         "target": options.target,
+        "learner": "forest",
         "columns": [column.to_dict() for column in plan],
         "n_labeled": len(labels),
         "rounds": clf.history_,

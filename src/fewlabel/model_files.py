@@ -9,6 +9,7 @@ Nothing is ever unpickled.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import warnings
@@ -35,6 +36,12 @@ TRUSTED_TYPES = frozenset(
         "builtins.str",
         "builtins.tuple",
         "builtins.type",
+        "fewlabel.baselines.label_spreading.LabelSpreadingClassifier",
+        "fewlabel.baselines.qns3vm.QNS3VMClassifier",
+        "fewlabel.baselines.semi_lda.SemiLDAClassifier",
+        "fewlabel.families.RangeScaler",
+        "fewlabel.families.Voter",
+        "fewlabel.mixed_vote.MixedVote",
         "numpy.bool",
         "numpy.bool_",
         "numpy.dtype",
@@ -44,11 +51,17 @@ TRUSTED_TYPES = frozenset(
         "numpy.ndarray",
         "sklearn.compose._column_transformer.ColumnTransformer",
         "sklearn.compose._column_transformer._RemainderColsList",  # scikit-learn before 1.9
+        "sklearn.decomposition._pca.PCA",
+        "sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
+        "sklearn.ensemble._forest.ExtraTreesClassifier",
         "sklearn.ensemble._forest.RandomForestClassifier",
         "sklearn.impute._base.MissingIndicator",
         "sklearn.impute._base.SimpleImputer",
+        "sklearn.preprocessing._data.StandardScaler",
         "sklearn.preprocessing._encoders.OneHotEncoder",
+        "sklearn.svm._classes.SVC",
         "sklearn.tree._classes.DecisionTreeClassifier",
+        "sklearn.tree._classes.ExtraTreeClassifier",
         "sklearn.tree._tree.Tree",
     }
 )
@@ -72,11 +85,20 @@ TRUSTED_LOADERS = frozenset(
 
 # Of these, skops itself asks to be told that they are trusted.
 _TELL_SKOPS = [
+    *sorted(name for name in TRUSTED_TYPES if name.startswith("fewlabel.")),
     "numpy.dtype",
     "sklearn.compose._column_transformer._RemainderColsList",
     "sklearn.tree._tree.Tree",
 ]
 _MANIFEST = "fewlabel.json"
+
+# What training leaves in a voter and votes on new rows do not need: a graph of all rows, their
+# labels, the models on the way to the last one.
+_ONLY_FOR_TRAINING = {
+    "LabelSpreadingClassifier": ("graph_", "transduction_"),
+    "QNS3VMClassifier": ("transduction_",),
+    "SemiLDAClassifier": ("label_distributions_", "model_", "supervised_model_", "transduction_"),
+}
 
 
 @dataclass(frozen=True)
@@ -88,7 +110,7 @@ class TableModel:
     plan : list of Column
         What the columns of a table are taken for.
     transformer : fitted ColumnTransformer
-    first, final : fitted RandomForestClassifier
+    first, final : fitted RandomForestClassifier or MixedVote
         Trained on the labelled rows only, and after self-learning.
     thresholds : list of float
         The first classifier's vote that each class needs to be trusted, in the order of
@@ -115,8 +137,8 @@ def save_model(model: TableModel, path: Path) -> None:
     content = {
         "plan": [column.to_dict() for column in model.plan],
         "transformer": model.transformer,
-        "first": model.first,
-        "final": model.final,
+        "first": _for_new_rows(model.first),
+        "final": _for_new_rows(model.final),
         "thresholds": model.thresholds,
         "target": model.target,
         "summary": json.dumps(model.summary),
@@ -125,6 +147,25 @@ def save_model(model: TableModel, path: Path) -> None:
     with zipfile.ZipFile(path, "a", compression=zipfile.ZIP_DEFLATED) as archive:
         members = {name: _sha256(archive, name) for name in archive.namelist()}
         archive.writestr(_MANIFEST, json.dumps({**_made_by(), "members": members}, indent=1))
+
+
+def _for_new_rows(classifier: Any) -> Any:
+    """A mixed vote without what only its training needed; any other classifier as it is.
+
+    The copies are shallow: arrays that the first and the final vote share are written once.
+    """
+    from fewlabel.families import Voter
+    from fewlabel.mixed_vote import MixedVote
+
+    if not isinstance(classifier, MixedVote):
+        return classifier
+    voters = []
+    for voter in classifier.estimators:
+        model = copy.copy(voter.model)
+        for name in _ONLY_FOR_TRAINING.get(type(model).__name__, ()):
+            delattr(model, name)
+        voters.append(Voter(voter.name, voter.scaler, model, voter.n_classes, voter.power))
+    return MixedVote(voters, classifier.weights, classifier.classes)
 
 
 def _made_by() -> dict[str, Any]:

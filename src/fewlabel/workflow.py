@@ -8,12 +8,15 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from fewlabel._errors import UserError, listing, shorten
+from fewlabel.families import FAMILIES
+from fewlabel.mixed_vote import FewLabelClassifier
 from fewlabel.model_files import TableModel
 from fewlabel.preprocessing import make_transformer, plan_columns, to_frame
 from fewlabel.report.state import FinalState, combine
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_TRAIN = 100_000
-"""Default training budget: so many pseudo-labelled rows are trained on in a round."""
+"""Default training budget of the forest: so many pseudo-labelled rows it is trained on in a round.
+The mixed vote has its own, see :class:`FewLabelClassifier`."""
 
 MAX_CLASSES = 1_000
 ADDED = ("label", "origin", "vote", "first_vote", "threshold", "trusted")
@@ -39,16 +43,21 @@ _MARKERS = ("-1", "?", "na", "n/a", "nan", "null", "none", "unknown", "unlabeled
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How to read and learn from a table; see ``fewlabel fit --help``."""
+    """How to read and learn from a table; see ``fewlabel fit --help``.
+
+    None for ``learner`` is "mixed" where that is possible; for ``max_train`` it is the learner's
+    own budget, and 0 is none.
+    """
 
     target: str
     drop: Sequence[str] = ()
     truth: str | None = None
     unlabeled: str = ""
+    learner: Literal["mixed", "forest"] | None = None
     policy: str = "bound"
     seed: int = 0
     jobs: int = -1
-    max_train: int = MAX_TRAIN
+    max_train: int | None = None
     encoding: str = "utf-8"
     progress: Callable[[str], None] = field(default=lambda text: None)
     on_round: Callable[[dict[str, Any]], None] | None = None
@@ -75,7 +84,6 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     frame = to_frame(table, plan)
     transformer = make_transformer(plan)
     X = transformer.fit_transform(frame)
-    options.progress("training the first classifier")
     clf, caught = _learn(X, labels, options)
     options.progress("computing bounds")
     state = FinalState.of(clf, X, labels)
@@ -94,6 +102,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
         show_rows=lambda rows: _cells(table, rows, leave_out={options.target, options.truth}),
         notes=[*notes, *caught],
     )
+    summary["settings"]["learner"] = options.learner or "mixed"
     summary["settings"]["seconds"] = round(time.perf_counter() - start, 2)
     model = TableModel(
         plan=plan,
@@ -206,18 +215,51 @@ def check_labels(labels: NDArray[Any], target: str) -> None:
 def _learn(
     X: NDArray[Any], labels: NDArray[Any], options: FitOptions
 ) -> tuple[SelfLearningClassifier, list[str]]:
-    clf = SelfLearningClassifier(
-        policy=options.policy,
-        max_train=options.max_train or None,
-        missing_label=None,
-        n_jobs=options.jobs,
-        random_state=options.seed,
-        callback=options.on_round,
-    )
+    """A fitted classifier, and what it warned of."""
+    clf = paper_learner(options) if options.learner == "forest" else _mixed_learner(options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clf.fit(X, labels)
-    return clf, [str(warning.message) for warning in caught]
+    return clf, _for_users(caught)
+
+
+def paper_learner(options: FitOptions) -> SelfLearningClassifier:
+    """The paper's: one forest."""
+    options.progress("training the first forest")
+    budget = MAX_TRAIN if options.max_train is None else options.max_train
+    return SelfLearningClassifier(max_train=budget or None, **_common(options))
+
+
+def _mixed_learner(options: FitOptions) -> FewLabelClassifier:
+    options.progress(f"training {len(FAMILIES)} families of voters")
+    clf = FewLabelClassifier(**_common(options))
+    if options.max_train is not None:
+        clf.set_params(max_train=options.max_train or None)
+    return clf
+
+
+def _common(options: FitOptions) -> dict[str, Any]:
+    return {
+        "policy": options.policy,
+        "missing_label": None,
+        "n_jobs": options.jobs,
+        "random_state": options.seed,
+        "callback": options.on_round,
+    }
+
+
+def _for_users(caught: Sequence[warnings.WarningMessage]) -> list[str]:
+    """Warnings to tell, each once; those of libraries to programmers are not among them.
+
+    That a family stopped before its last digit settled is no news to a user, who cannot change it:
+    its held-out accuracy, and so its weight, is that of the voter as it is.
+    """
+    told = [
+        str(w.message)
+        for w in caught
+        if issubclass(w.category, UserWarning) and not issubclass(w.category, ConvergenceWarning)
+    ]
+    return list(dict.fromkeys(told))
 
 
 def predict_table(model: TableModel, table: pa.Table) -> pa.Table:

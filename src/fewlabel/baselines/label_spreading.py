@@ -30,7 +30,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._validation import UNLABELED, Interval, StrOptions, encode_target
@@ -226,8 +226,7 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         # Fewer components than rows and features: what every solver of PCA can do.
         if self.n_components is None or self.n_components >= min(X.shape):
             return None
-        rng = check_random_state(self.random_state)
-        return PCA(self.n_components, random_state=rng).fit(X)
+        return PCA(self.n_components, random_state=self.random_state).fit(X)
 
     def _project(self, X: Any) -> Any:
         return X if self._projection is None else self._projection.transform(X)

@@ -22,7 +22,6 @@ References
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -210,7 +209,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
 
     def _fit(self, X: Any, codes: Codes) -> Floats:
         rng = check_random_state(self.random_state)
-        self._features = self._feature_map(X, rng)
+        self._nystroem = self._fit_features(X, rng)
         features = self._features(X)
         is_labeled = codes != UNLABELED
         labeled = features[is_labeled]
@@ -229,9 +228,9 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         self.temperature_ = self._calibrate(machine, codes[is_labeled], rng)
         return self._linear_scores(features)
 
-    def _feature_map(self, X: Any, rng: np.random.RandomState) -> Callable[[Any], Any]:
+    def _fit_features(self, X: Any, rng: np.random.RandomState) -> Nystroem | None:
         if self.kernel == "linear":
-            return _identity
+            return None
         gamma = self.gamma
         if gamma == "scale":
             # E[x²] − E[x]² over all entries, without making a sparse X dense.
@@ -240,7 +239,10 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
             gamma = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
         n_components = min(self.n_components, X.shape[0])
         nystroem = Nystroem("rbf", gamma=gamma, n_components=n_components, random_state=rng)
-        return nystroem.fit(X).transform
+        return nystroem.fit(X)
+
+    def _features(self, X: Any) -> Any:
+        return X if self._nystroem is None else self._nystroem.transform(X)
 
     def _anneal(self, machine: _Machine) -> Floats:
         w = np.zeros(machine.center.size * machine.signs.shape[1])
@@ -305,10 +307,6 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         proba : ndarray of shape (n_samples, n_classes)
         """
         return softmax(self._checked_scores(X) / self.temperature_, axis=1)
-
-
-def _identity(X: Any) -> Any:
-    return X
 
 
 def _minimise(

@@ -5,6 +5,7 @@ All charts of a class share one axis, the vote from 0 to 1, with the slider belo
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 WIDTH, LEFT, RIGHT = 320.0, 6.0, 314.0
@@ -81,6 +82,31 @@ def error_bars(errors: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _share(value: float | None, top: float) -> float | None:
     return None if value is None else round(100 * min(value / top, 1.0), 2)
+
+
+def voter_bars(voters: dict[str, Any]) -> dict[str, Any]:
+    """Weights as bars from 0, accuracies as dots with their intervals on an axis of their own."""
+    families = voters["families"]
+    top = next(nice for nice in _NICE if max(f["weight"] for f in families) <= nice + 1e-9)
+    accuracies = [f["accuracy"] for f in families if f["accuracy"]] + [voters["together"]]
+    low = math.floor(10 * min(a["low"] for a in accuracies)) / 10
+
+    def place(accuracy: dict[str, Any] | None) -> dict[str, float] | None:
+        if accuracy is None:
+            return None
+        return {
+            k: round(100 * (accuracy[k] - low) / (1 - low), 2) for k in ("low", "value", "high")
+        }
+
+    return {
+        "top": top,
+        "low": low,
+        "rows": [
+            {"family": f, "weight": _share(f["weight"], top), "accuracy": place(f["accuracy"])}
+            for f in families
+        ],
+        "together": place(voters["together"]),
+    }
 
 
 def shade(value: float | None, largest: float) -> float:

@@ -45,6 +45,7 @@ def to_html(summary: dict[str, Any]) -> str:
         data=Markup(json_for_html(_live_data(summary))),
         class_charts=[charts.class_chart(entry) for entry in summary["classes"]],
         error_chart=charts.error_bars(summary["errors"]),
+        voter_chart=charts.voter_bars(summary["voters"]) if summary.get("voters") else None,
         download=_data_uri(label_next_csv(summary)),
         largest_count=max((max(r["n_selected_per_class"]) for r in summary["rounds"]), default=0),
         largest_risk=_largest_risk(summary["confusion"]),

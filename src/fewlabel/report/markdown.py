@@ -13,6 +13,7 @@ def to_markdown(summary: dict[str, Any]) -> str:
     parts = [f"# {text(summary['title'])}", " ".join(text(s) for s in summary["headline"])]
     for title, section in (
         ("Errors and their bounds", _errors(summary)),
+        ("Who votes", _voters(summary)),
         ("Classes", _classes(summary)),
         ("Rounds", _rounds(summary)),
         ("Rows worth labelling next", _label_next(summary)),
@@ -59,6 +60,32 @@ def _errors(summary: dict[str, Any]) -> str:
             row += [percent(entry["true_error"]), _bound(entry["guarantee"])]
         rows.append(row)
     return _table(head, rows)
+
+
+def _voters(summary: dict[str, Any]) -> str:
+    voters = summary.get("voters")  # reports of earlier versions have none
+    if not voters:
+        return ""
+    rows = [
+        [
+            text(family["title"]),
+            text(f"left out: {family['left_out']}")
+            if family["left_out"]
+            else percent(family["weight"]),
+            _accuracy(family["accuracy"]),
+        ]
+        for family in voters["families"]
+    ]
+    rows.append(["all together", "", _accuracy(voters["together"])])
+    table = _table(["family", "weight Q", "held-out accuracy"], rows)
+    return f"{table}\n\n{text(voters['caveat'])}"
+
+
+def _accuracy(accuracy: dict[str, Any] | None) -> str:
+    if accuracy is None:
+        return "–"
+    low, high = percent(accuracy["low"], 0), percent(accuracy["high"], 0)
+    return f"{percent(accuracy['value'])} ({accuracy['kind']}, 95 % interval {low} to {high})"
 
 
 def _classes(summary: dict[str, Any]) -> str:

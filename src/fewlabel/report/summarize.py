@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from fewlabel.report.state import FinalState, next_to_label
 from fewlabel.report.truth import Truth
+from fewlabel.report.voters import voters_of
 from fewlabel.report.words import TERMINATION, assumption_of, headline, warnings_of
 from fewlabel.statistics import Floats, Ints
 from fewlabel.thresholds import ThresholdCurve
@@ -71,6 +72,7 @@ def summarize(
         "made_by": _made_by(),
         "data": {**_counts(clf, state), **(data or {})},
         "settings": _settings(clf),
+        "voters": voters_of(clf),
         "errors": _errors(clf, state, known, assumption),
         "classes": _classes(clf, state, known, assumption),
         "hidden": _hidden(clf, state),

@@ -51,6 +51,15 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
+def voted_by(voters: dict[str, Any] | None) -> str:
+    """ "by a vote of 6 families"; empty if a single classifier voted."""
+    if voters is None:
+        return ""
+    if voters["n_voting"] == 1:
+        return f"by {voters['families'][0]['title']}, which got all the weight"
+    return f"by a vote of {voters['n_voting']} families"
+
+
 def headline(summary: dict[str, Any]) -> list[str]:
     """What was learned, in two sentences."""
     data, rounds = summary["data"], summary["rounds"]
@@ -59,9 +68,11 @@ def headline(summary: dict[str, Any]) -> list[str]:
             f"All {data['n_rows']:,} rows have a label, so there was nothing to self-learn.",
             "The classifier was trained on them as usual; there is no bound to report.",
         ]
+    who = voted_by(summary["voters"])
     first = (
         f"From {count(data['n_labeled'], 'labelled row')}, {count(data['n_unlabeled'], 'other')} "
-        f"got a label in {count(len(rounds), 'round')}; {data['n_trusted']:,} "
+        f"got a label {who + ' ' if who else ''}in {count(len(rounds), 'round')}; "
+        f"{data['n_trusted']:,} "
         f"({percent(data['trusted_share'], 0)}) of these labels are trusted: the votes reach the "
         f"threshold of their class."
     )

@@ -1,0 +1,80 @@
+"""Who voted, with what weight, and how good each is by itself: for mixed votes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest
+
+from fewlabel.report.words import count
+
+_HOW = {
+    "gibbs": "the weight falls exponentially with the held-out error",
+    "uniform": "all families weigh the same",
+    "second-order": "the weights minimise the second-order bound",
+    "c-bound": "the weights minimise the C-bound",
+}
+
+
+def voters_of(clf: Any) -> dict[str, Any] | None:
+    """The families of a mixed vote, the heaviest first; None for any other classifier.
+
+    Parameters
+    ----------
+    clf : fitted SelfLearningClassifier
+    """
+    if not hasattr(clf, "voters_"):
+        return None
+    given = clf.labeled_iter_ == 0
+    n = int(given.sum())
+    families: list[dict[str, Any]] = [
+        {
+            "name": str(record.name),
+            "title": str(record.title),
+            "weight": float(record.weight),
+            "accuracy": None if record.left_out else accuracy_estimate(record.accuracy, n),
+            "left_out": record.left_out or None,
+            "seconds": round(float(record.seconds), 2),
+        }
+        for record in clf.voters_
+    ]
+    codes = np.searchsorted(clf.classes_, clf.transduction_[given])
+    together = (clf.initial_estimator_.held_out_votes_.argmax(axis=1) == codes).mean()
+    return {
+        "families": sorted(families, key=_order),
+        "n_voting": sum(family["weight"] > 0 for family in families),
+        "together": accuracy_estimate(float(together), n),
+        "n_rows": n,
+        "method": clf.posterior_.method,
+        "how": _HOW[clf.posterior_.method],
+        "kl": float(clf.posterior_.kl),
+        "caveat": _caveat(n),
+    }
+
+
+def _order(family: dict[str, Any]) -> tuple[float, float]:
+    accuracy = family["accuracy"]
+    return -family["weight"], 1.0 if accuracy is None else -accuracy["value"]
+
+
+def accuracy_estimate(accuracy: float, n: int) -> dict[str, Any]:
+    """An accuracy on n rows with its 95 % interval (Wilson).
+
+    Examples
+    --------
+    >>> estimate = accuracy_estimate(0.9, 20)
+    >>> round(estimate["low"], 2), round(estimate["high"], 2)
+    (0.7, 0.97)
+    """
+    interval = binomtest(round(accuracy * n), n).proportion_ci(method="wilson")
+    low, high = float(interval.low), float(interval.high)
+    return {"value": float(accuracy), "low": low, "high": high, "kind": "estimate"}
+
+
+def _caveat(n: int) -> str:
+    return (
+        f"Accuracies are estimates from the {count(n, 'labelled row')}, by votes that did not see "
+        f"the row's label: out of bag, or cross-fitted. The weights were chosen by the same rows, "
+        f"so the best family, and the vote, look a little better than they are."
+    )
