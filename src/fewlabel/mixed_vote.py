@@ -191,7 +191,7 @@ class Mixer:
                 try:
                     voter = bench.train(family, rows, codes, weight)
                 except (ValueError, np.linalg.LinAlgError) as error:
-                    why = f"it cannot learn from these rows ({error})"
+                    why = f"it cannot learn from these rows ({str(error).rstrip('.')})"
                 else:
                     held_out = bench.held_out(family, voter)
                     accuracy = bench.accuracy(held_out)
