@@ -63,6 +63,13 @@ baselines-scaling: $(READY)  ## Time the competitors against the number of rows
 baselines-full: $(READY)  ## Run one trial of each competitor at 70,000 rows within 24 GiB
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors full-size
 
+mixed-vote: $(READY)  ## Write docs/mixed_vote.md from the records
+	$(BIN)/python -m benchmarks.mixed_vote page
+
+mixed-vote-run: $(READY)  ## Run the mixed vote's ablation and timing that have no record (an hour or more)
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote run
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote cost
+
 browser-tests: $(READY)  ## Test the report in headless Chromium, which is installed if missing and possible
 	@{ command -v chromium && command -v chromedriver; } >/dev/null || \
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
