@@ -261,7 +261,9 @@ def test_it_is_a_self_learner_with_other_voters():
     clf.set_params(callback=records.append).fit(X, TARGET)
     assert isinstance(clf, SelfLearningClassifier)
     assert isinstance(clf.estimator_, MixedVote)
-    assert len(records) == clf.n_iter_ == 1
+    assert [r["name"] for r in records[:-1]] == FAST
+    assert clf.n_iter_ == 1
+    assert records[-1] is clf.history_[0]
     assert (clf.labeled_iter_[~HIDDEN] == 0).all()
     assert clf.report(X, TARGET, y_true=Y) is not None
 

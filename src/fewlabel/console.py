@@ -15,6 +15,10 @@ from fewlabel._errors import UserError
 INTERRUPTED = 130
 
 
+# Seconds after which somebody who waits wants to hear that a family of voters is trained.
+_LONG = 5.0
+
+
 class Console:
     """One command's voice.
 
@@ -47,10 +51,13 @@ class Console:
             self._tell(f"{text} …")
 
     def on_round(self, record: dict[str, Any]) -> None:
-        """Tell of a round of self-learning when it is complete."""
+        """Tell of a round of self-learning, or of a family of voters, when it is complete."""
         from fewlabel.report.words import percent
 
         if self.quiet:
+            return
+        if "iteration" not in record:
+            self._on_voter(record)
             return
         seconds = sum(value for key, value in record.items() if key.startswith("seconds_"))
         bound = record["error_bound"]
@@ -64,6 +71,12 @@ class Console:
             self._status.update(f"round {record['iteration'] + 1} …")
         else:
             self._tell(f"  {line}")
+
+    def _on_voter(self, record: dict[str, Any]) -> None:
+        if self._status is not None:
+            self._status.update(f"{record['title']}: done in {record['seconds']:.1f} s …")
+        elif record["seconds"] > _LONG:
+            self._tell(f"  {record['title']}: done in {record['seconds']:.1f} s")
 
     def done(self) -> None:
         """End the line of progress."""

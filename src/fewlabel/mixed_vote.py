@@ -263,7 +263,10 @@ class FewLabelClassifier(SelfLearningClassifier):
     max_iter : int or None, default=2
     max_train : int or None, default=5000
         Trusted rows that the families are trained on again.
-    missing_label, n_jobs, verbose, callback, random_state : as in :class:`SelfLearningClassifier`
+    missing_label, n_jobs, verbose, random_state : as in :class:`SelfLearningClassifier`
+    callback : callable, optional
+        Called with a dict when something is complete: first for each family (the fields of
+        :class:`VoterRecord`, weights still 0), then for each round (an entry of ``history_``).
 
     Attributes
     ----------
@@ -379,6 +382,8 @@ class FewLabelClassifier(SelfLearningClassifier):
         return base.votes(rows)
 
     def _tell(self, record: VoterRecord) -> None:
+        if self.callback is not None:
+            self.callback(record._asdict())
         if record.left_out:
             warnings.warn(f"{record.title} is left out: {record.left_out}.", stacklevel=2)
         elif self.verbose:
