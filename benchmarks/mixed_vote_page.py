@@ -255,6 +255,6 @@ def _cost(lines: list[Line]) -> Iterator[str]:
     yield (
         "\nProcessor seconds of `fit` at the defaults of both, one after the other on the same "
         f"whole data set (one split, seed {lines[0]['seed']}), `n_jobs=1`, one thread for linear "
-        f"algebra; at a million rows SelfLearningClassifier has `max_train=20_000`. The largest ratio "
-        f"is {worst:.1f}.\n"
+        "algebra; at a million rows SelfLearningClassifier has `max_train=20_000`. The largest "
+        f"ratio is {worst:.1f}.\n"
     )
