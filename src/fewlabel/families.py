@@ -343,8 +343,8 @@ class Workbench:
 
     def _held_out(self, family: Family, voter: Voter) -> Floats:
         # The same folds for every family: errors on the same rows, from training sets of the same
-        # rows, differ less by chance. Out-of-bag votes of a forest would cost less, but weighed
-        # against cross-fitted ones they made Q worse (docs/mixed_vote.md).
+        # rows, differ less by chance. Out-of-bag votes would be cheaper for a forest, but they come
+        # from smaller training sets than those it is compared with.
         labeled, codes = self.labeled, self.codes[self.labeled]
         votes = np.zeros((len(labeled), self.n_classes))
         if len(labeled) < 2:
