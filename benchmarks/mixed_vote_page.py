@@ -241,6 +241,7 @@ def _reading(lines: list[Line]) -> Iterator[str]:
     variant = lambda name, when="after": lambda x: x["variants"][name][when]  # noqa: E731
     default, first = variant("Q gibbs"), lambda x: x["rounds"][0]
     best = lambda x: max(f["accuracy"] for f in x["families"].values())  # noqa: E731
+    new = lambda rule: lambda x: x["new_rows"][rule]  # noqa: E731
     yield "\n### Read from it\n"
     yield (
         f"- Before self-learning the mixed vote is {gain(first, best)} beside the best single "
@@ -258,8 +259,7 @@ def _reading(lines: list[Line]) -> Iterator[str]:
         f"{gain(variant('calibrate all'), default)}), who is trained again (all: "
         f"{gain(variant('refit all'), default)}), out-of-bag errors of the forest "
         f"({gain(variant('out of bag'), default)}), and whether label spreading votes on new rows "
-        f"({gain(lambda x: x['new_rows']['by neighbours'], lambda x: x['new_rows']['others only'])})."
-        "\n"
+        f"({gain(new('by neighbours'), new('others only'))}).\n"
     )
 
 
