@@ -75,6 +75,6 @@ def accuracy_estimate(accuracy: float, n: int) -> dict[str, Any]:
 def _caveat(n: int) -> str:
     return (
         f"Accuracies are estimates from the {count(n, 'labelled row')}, by votes that did not see "
-        f"the row's label: out of bag, or cross-fitted. The weights were chosen by the same rows, "
+        f"the row's label (cross-fitted). The weights were chosen by the same rows, "
         f"so the best family, and the vote, look a little better than they are."
     )
