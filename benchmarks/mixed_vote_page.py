@@ -52,7 +52,13 @@ first prototype; other temperatures were no better on our splits.
 
 def write(ablation: list[Line], cost: list[Line]) -> None:
     """Write docs/mixed_vote.md."""
-    records = [r for r in read_records(Path("results")) if r["status"] == OK]
+    with replaced(PAGE) as part:
+        part.write_text(text(ablation, cost, Path("results")), encoding="utf-8")
+
+
+def text(ablation: list[Line], cost: list[Line], results: Path) -> str:
+    """The whole page."""
+    records = [r for r in read_records(results) if r["status"] == OK]
     parts = [
         INTRO.format(families=_families()),
         "## Against every column of the paper, and of our own tables\n",
@@ -61,8 +67,7 @@ def write(ablation: list[Line], cost: list[Line]) -> None:
         *_reading(ablation),
         *_cost(cost),
     ]
-    with replaced(PAGE) as part:
-        part.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    return "\n".join(parts) + "\n"
 
 
 def _families() -> str:
