@@ -7,10 +7,10 @@ unlabelled rows too.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -384,14 +384,14 @@ class Workbench:
             take_rows(self.X, rows), self.codes[rows], self.n_classes, self.seed, self.n_jobs
         )
         small.view(family.scaling)
-        start = time.perf_counter()
+        start = perf_counter()
         try:
             voter = small.train(family, small.labeled, small.codes[small.labeled])
-            fitted = time.perf_counter()
+            fitted = perf_counter()
             small.vote(voter, family, np.flatnonzero(small.codes == UNLABELED))
         except (ValueError, np.linalg.LinAlgError):
             return 0.0  # the real fit will say what is wrong
-        voted = time.perf_counter()
+        voted = perf_counter()
         growth = n_rows(self.X) / len(rows)
         in_fit = growth**family.power if family.learns_from is None and voter.transductive else 1.0
         # A machine over its support vectors votes more slowly the more rows it was trained on.
