@@ -30,7 +30,7 @@ SIGNS = "benchmarks.sign_votes:SIGNS"
 SPLITS = {
     "QN-S3VM": {"isolet": 5},
     "Semi-LDA": {"isolet": 10},
-    "DAS-RF": {"isolet": 1},
+    "DAS-RF": {"pendigits": 10, "isolet": 1},
     "LS raw": {"pageblocks": 1, "pendigits": 1, "isolet": 0},
     "LS standard": {"pageblocks": 1, "pendigits": 0, "isolet": 0},
     "QN-S3VM raw": {"pageblocks": 1, "isolet": 0},
