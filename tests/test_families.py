@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +12,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from fewlabel import LabelSpreadingClassifier, families
+from fewlabel import LabelSpreadingClassifier, SemiLDAClassifier, families
 from fewlabel.assessment import calibrated
 from fewlabel.families import FAMILIES, Family, RangeScaler, Voter, Workbench, families_of
 
@@ -255,3 +257,14 @@ def test_an_estimator_of_the_users_is_cloned():
     made = family.make(0, None)
     assert made is not model
     assert isinstance(FAMILIES["svm"].make(0, None), SVC)
+
+
+def test_where_a_family_of_ours_stops_is_no_news(bench):
+    impatient = replace(FAMILIES["semi_lda"], make=lambda s, j: SemiLDAClassifier(max_iter=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first_voter(bench, impatient)
+    # Of an estimator of the user's it is: there it can be changed.
+    own = families_of([("own", SemiLDAClassifier(max_iter=1))])[0]
+    with pytest.warns(ConvergenceWarning):
+        first_voter(bench, own)

@@ -20,6 +20,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
@@ -304,6 +305,16 @@ class Workbench:
         like: Voter | None = None,
     ) -> Voter:
         """Fit a voter on rows with these codes; ``like`` may lend what needs no labels."""
+        with warnings.catch_warnings():
+            if family.name in FAMILIES:
+                # A user cannot change where a family of ours stops, and its held-out error, hence
+                # its weight, is that of the voter as it is.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            return self._train(family, rows, codes, weight, like)
+
+    def _train(
+        self, family: Family, rows: Ints, codes: Ints, weight: Floats | None, like: Voter | None
+    ) -> Voter:
         scaler, X = self.view(family.scaling)
         model = family.make(self.seed, self.n_jobs)
         if not isinstance(model, SemiSupervisedClassifier):
