@@ -31,6 +31,7 @@ LAYERS = [
     ["self_learning"],
     ["baselines", "posterior"],
     ["families"],
+    ["workbench"],
     ["mixed_vote"],
     ["datasets", "report", "distributed", "demo", "model_files"],
     ["console", "plots"],

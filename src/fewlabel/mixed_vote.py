@@ -6,8 +6,8 @@ of them vote, each with the weight :math:`Q(h)` that its held-out votes earn,
 .. math:: v_Q(x, c) = \sum_h Q(h)\, v_h(x, c),
 
 and the mixed vote teaches the families by self-learning: rows that it can be trusted on become
-pseudo-labels for all. :mod:`fewlabel.families` has the families, :mod:`fewlabel.posterior` how Q is
-learned.
+pseudo-labels for all. :mod:`fewlabel.families` has the families, :mod:`fewlabel.workbench` trains
+them, :mod:`fewlabel.posterior` learns Q.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from fewlabel._training import TrainingSet
 from fewlabel._validation import Interval, StrOptions, validate_data
-from fewlabel.families import Family, Voter, Workbench, families_of
+from fewlabel.families import Family, Voter, families_of
 from fewlabel.policies import Policy
 from fewlabel.posterior import Method, Posterior, VoterVotes, learn_posterior
 from fewlabel.self_learning import SelfLearningClassifier
 from fewlabel.statistics import Floats, Ints
+from fewlabel.voters import mix_votes
+from fewlabel.workbench import Workbench
 
 # A voter of less weight changes hardly a vote, and costs as much as any.
 _LEAST_WEIGHT = 0.01
@@ -215,12 +217,10 @@ class Mixer:
         self.owner.voters_ = [
             record._replace(weight=by_name.get(record.name, 0.0)) for record in self.owner.voters_
         ]
-        held_out = np.tensordot(weights, np.stack([t.held_out for t in trained]), axes=1)
+        held_out = mix_votes(weights, np.stack([t.held_out for t in trained]))
         heavy = [t for t, q in zip(trained, weights) if q > 0]
         self.families = [t.family for t in heavy]
-        return MixedVote(
-            [t.voter for t in heavy], weights[weights > 0], classes, _as_distributions(held_out)
-        )
+        return MixedVote([t.voter for t in heavy], weights[weights > 0], classes, held_out)
 
     def _learn_q(self, trained: list[Trained]) -> Posterior:
         bench, owner = self.bench, self.owner
@@ -232,11 +232,6 @@ class Mixer:
             np.stack([t.held_out for t in trained]), bench.codes[bench.labeled], unlabeled
         )
         return learn_posterior(owner.posterior, evidence, temperature=owner.temperature)
-
-
-def _as_distributions(votes: Floats) -> Floats:
-    total = votes.sum(axis=1, keepdims=True)
-    return np.where(total > 0, votes / np.where(total > 0, total, 1.0), 1.0 / votes.shape[1])
 
 
 class FewLabelClassifier(SelfLearningClassifier):
