@@ -34,8 +34,7 @@ Made by `make baselines` from the records in `results/`; `make baselines-run` an
 `make baselines-full` run the trials that have no record. Accuracy on the unlabelled rows (ACC-U),
 mean ± standard deviation over the paper's own random splits (in brackets: how many). LS, QN-S3VM,
 Semi-LDA and DAS-RF show the point of the paper's grid with the best mean over the splits: as in
-the paper they are **tuned on the labels they are scored on** (DAS-RF on PageBlocks, Pendigits and
-Isolet: one point, temperature 0.005). SE is the difference to the paper in
+the paper they are **tuned on the labels they are scored on**. SE is the difference to the paper in
 standard errors of that difference; **bold** where it exceeds 2, with the reason further down.
 
 Choices that are ours: LS (dense RBF kernel, σ read as scikit-learn's `gamma`, α = 0.2 and at most
