@@ -14,9 +14,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fewlabel.experiments.methods import METHODS, VARIANTS, method_named
+from fewlabel.experiments.plan import Scope
 from fewlabel.experiments.records import replaced
 from fewlabel.experiments.run import Limits, Progress, run
-from fewlabel.experiments.spec import PAPER_TREES, Trial
+from fewlabel.experiments.spec import Trial
 
 RECORDS = Path("results/baselines.jsonl")
 SCALING = Path("results/baselines_scaling.json")
@@ -63,14 +64,6 @@ VARIANT_COLUMNS = {
 }
 """Head of the column → method."""
 
-FULL_SIZE: dict[str, dict[str, float]] = {
-    "RF": {},
-    "LS k-NN": {},
-    "QN-S3VM": {"lam": 0.01, "lam_u": 0.1},
-    "Semi-LDA converged": {},
-    "DAS-RF": {"temperature": 0.005},
-}
-FULL_SIZE_TREES = 50  # of DAS-RF, which grows each of them 11 times
 FULL_SETS = ("mnist", "fashion")
 
 
@@ -87,18 +80,9 @@ def trials(dataset: str, method: str) -> list[Trial]:
 
 
 def full_size_trials() -> list[Trial]:
-    """One trial of each method at 70,000 rows, at one point instead of the grid."""
-    return [
-        Trial(
-            dataset,
-            method,
-            0,
-            params=tuple(sorted(params.items())),
-            n_trees=FULL_SIZE_TREES if method == "DAS-RF" else PAPER_TREES,
-        )
-        for method, params in FULL_SIZE.items()
-        for dataset in FULL_SETS
-    ]
+    """One trial of each method at 70,000 rows, in the smaller setting of Table 2's plan."""
+    plan = Scope(n_trials=1)
+    return [trial for row in FULL_SETS for column in COLUMNS for trial in plan.cell(row, column)]
 
 
 def run_all(wanted: Iterable[Trial], data: Path | None, seconds: float, jobs: int) -> None:

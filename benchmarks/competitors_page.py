@@ -10,9 +10,6 @@ from typing import Any
 from benchmarks.baselines import NOTE
 from benchmarks.competitors import (
     COLUMNS,
-    FULL_SETS,
-    FULL_SIZE,
-    FULL_SIZE_TREES,
     RECORDS,
     SCALING,
     SETS,
@@ -24,6 +21,7 @@ from benchmarks.competitors_reasons import REASONS
 from fewlabel.datasets import PAPER_SETS
 from fewlabel.experiments.paper_values import TABLE_2, TABLE_4
 from fewlabel.experiments.records import OK, Record, read_records, replaced
+from fewlabel.experiments.spec import PAPER_TREES
 from fewlabel.experiments.summary import Cell, by_key, cell, params_text
 from fewlabel.experiments.tables import duration, number
 
@@ -174,22 +172,19 @@ def _full_size_table(found: dict[str, Record]) -> list[str]:
         "| Data set | Method | Accuracy | Time | CPU time | Peak memory | paper: accuracy | time |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    done = {(t.dataset, t.method): found.get(t.key) for t in full_size_trials()}
-    for dataset in FULL_SETS:
-        for method, params in FULL_SIZE.items():
-            record = done[dataset, method]
-            column = "LS" if method.startswith("LS") else method.removesuffix(" converged")
-            printed = TABLE_2[dataset][column]
-            paper = f"{number(printed.mean)} ± {number(printed.std)}" if printed else "NA"
-            shown: dict[str, Any] = dict(params)
-            if method == "DAS-RF":
-                shown["trees"] = FULL_SIZE_TREES
-            name = f"{method} ({params_text(shown.items())})" if shown else method
-            ours = " | ".join(_full_size_fields(record))
-            lines.append(
-                f"| {PAPER_SETS[dataset].title} | {name} | {ours} | {paper} | "
-                f"{TABLE_4[dataset][column]} |"
-            )
+    for trial in full_size_trials():
+        column = next(name for name in COLUMNS if trial.method.startswith(name))
+        printed = TABLE_2[trial.dataset][column]
+        paper = f"{number(printed.mean)} ± {number(printed.std)}" if printed else "NA"
+        shown: dict[str, Any] = dict(trial.params)
+        if trial.n_trees != PAPER_TREES:
+            shown["trees"] = trial.n_trees
+        name = f"{trial.method} ({params_text(shown.items())})" if shown else trial.method
+        ours = " | ".join(_full_size_fields(found.get(trial.key)))
+        lines.append(
+            f"| {PAPER_SETS[trial.dataset].title} | {name} | {ours} | {paper} | "
+            f"{TABLE_4[trial.dataset][column]} |"
+        )
     return lines
 
 

@@ -58,13 +58,22 @@ def test_the_score_is_that_of_the_paper_setting(tmp_path):
 
 
 def test_runs_are_deterministic_and_resume(tmp_path):
-    first = run([forest(0)], tmp_path / "a.jsonl")
-    again = run([forest(0)], tmp_path / "b.jsonl")
+    file = tmp_path / "a" / "records.jsonl"
+    first = run([forest(0)], file)
+    again = run([forest(0)], tmp_path / "b" / "records.jsonl")
     assert first[0]["scores"] == again[0]["scores"]
-    before = (tmp_path / "a.jsonl").read_bytes()
-    both = run([forest(0), forest(10)], tmp_path / "a.jsonl")
+    before = file.read_bytes()
+    both = run([forest(0), forest(10)], file)
     assert len(both) == 2
-    assert (tmp_path / "a.jsonl").read_bytes().startswith(before)
+    assert file.read_bytes().startswith(before)
+
+
+def test_what_another_file_of_the_folder_holds_is_not_run_again(tmp_path):
+    (first,) = run([forest(0)], tmp_path / "a.jsonl")
+    both = run([forest(0), forest(10)], tmp_path / "b.jsonl")
+    assert first in both
+    assert len(both) == 2
+    assert (tmp_path / "b.jsonl").read_text().count("\n") == 1
 
 
 def test_time_limit_is_na(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from fewlabel.experiments import paper_values
 from fewlabel.experiments.methods import METHODS
 from fewlabel.experiments.page import far_cells, paired, write_page
 from fewlabel.experiments.paper_values import Reported
-from fewlabel.experiments.plan import ITEMS, QUICK, ROWS, Scope, narrowed, trials_of
+from fewlabel.experiments.plan import ITEMS, QUICK, REDUCED, ROWS, Scope, narrowed, trials_of
 from fewlabel.experiments.reasons import REASONS, reason
 from fewlabel.experiments.spec import Trial
 from fewlabel.experiments.summary import Cell, by_key, cell, ranked, trials_text
@@ -79,22 +80,56 @@ def test_limits_make_na_and_errors_make_nothing():
     assert (broken.n, broken.limit) == (0, "")
 
 
+def cell_of(*values, first=0):
+    """A cell of made-up scores on consecutive splits."""
+    return Cell(tuple(values), tuple(range(first, first + len(values))))
+
+
 def test_marks_of_a_row():
     rng = np.random.default_rng(0)
     good, close, bad = rng.normal([[0.8], [0.79], [0.6]], 0.02, (3, 20))
-    row = ranked(
-        {"a": Cell(tuple(bad)), "b": Cell(tuple(good)), "c": Cell(tuple(close)), "d": Cell()}
-    )
+    row = ranked({"a": cell_of(*bad), "b": cell_of(*good), "c": cell_of(*close), "d": Cell()})
     assert [name for name, c in row.items() if c.best] == ["b"]
     assert row["a"].worse
     assert row["c"].worse == (mannwhitneyu(close, good).pvalue < 0.01)
     assert not row["d"].worse
     assert ranked({"d": Cell()}) == {"d": Cell()}
     # One lucky split does not beat twenty.
-    lucky = ranked({"b": Cell(tuple(good)), "c": Cell(tuple(close)), "d": Cell((0.99,))})
+    lucky = ranked({"b": cell_of(*good), "c": cell_of(*close), "d": cell_of(0.99)})
     assert [name for name, c in lucky.items() if c.best] == ["b"]
     assert trials_text(row.values()) == "20 trials"
     assert trials_text([Cell((1.0,)), Cell((1.0, 1.0))]) == "1 to 2 trials"
+
+
+def test_cells_with_different_numbers_of_trials_are_compared_on_the_splits_they_share():
+    falling = np.linspace(0.9, 0.5, 20)
+    # On its own five splits "few" is the worse one, though its mean is the higher.
+    few, many = cell_of(*(falling[:5] - 0.01)), cell_of(*falling)
+    assert few.mean > many.mean
+    row = ranked({"few": few, "many": many})
+    assert not row["few"].best
+    assert row["many"].best
+    apart = {"early": cell_of(*falling[:5]), "late": cell_of(*falling[:5], first=10)}
+    assert ranked(apart) == apart
+
+
+def test_a_smaller_setting_is_planned_and_told_unless_the_paper_s_is_asked_for():
+    for (row, method), smaller in REDUCED.items():
+        scope = Scope(sets=(row,), methods=(method,), n_trials=2)
+        planned = trials_of("table2", scope)
+        whole = trials_of("table2", replace(scope, full=True))
+        assert {t.method for t in planned} == {smaller.method or method}
+        assert len(planned) <= len(whole) == 2 * len(METHODS[method].grid)
+        assert {t.n_trees for t in planned} == {smaller.n_trees or scope.n_trees}
+        fields = build("table2", scope, [record(t, 0.5) for t in planned]).rows[row]
+        assert fields[method].markdown.endswith(smaller.note)
+        in_full = build("table2", replace(scope, full=True), [record(t, 0.5) for t in whole])
+        assert smaller.note not in in_full.rows[row][method].markdown
+    # Figure 1 has 3,500 rows of a large set: the paper's grid is in reach there.
+    small = trials_of("figure1", Scope(methods=("QN-S3VM",), n_trials=1))
+    assert {t.params for t in small} == {
+        tuple(sorted(point.items())) for point in METHODS["QN-S3VM"].grid
+    }
 
 
 def made_up():

@@ -51,6 +51,14 @@ Scheduler = Annotated[
     str | None,
     typer.Option("--scheduler", help="Run trials on Dask: local, or a scheduler's tcp://address."),
 ]
+Full = Annotated[
+    bool,
+    typer.Option(
+        "--full",
+        help="The paper's setting in every cell, also where the plan has a smaller one (fewer "
+        "trees, one point of a grid).",
+    ),
+]
 NoRun = Annotated[bool, typer.Option("--no-run", help="Only tables and figures, from records.")]
 Page = Annotated[
     Path | None, typer.Option("--page", help="Also write the page that discusses the results.")
@@ -66,6 +74,7 @@ def reproduce(
     trials: Trials = None,
     methods: Methods = None,
     sets: Sets = None,
+    full: Full = False,
     jobs: Jobs = 1,
     time_limit: TimeLimit = 4 * 3600.0,
     memory_limit: MemoryLimit = None,
@@ -75,7 +84,7 @@ def reproduce(
 ) -> None:
     """Reproduce tables and figures of the paper.
 
-    Runs the trials that have no record in OUT/records.jsonl yet, each in a process of its own, and
+    Runs the trials that have no record in OUT/*.jsonl yet, each in a process of its own, and
     writes tables (Markdown, CSV, LaTeX) and figures (PNG, SVG). Stop it at any moment and start it
     again: it goes on where it was.
     """
@@ -85,7 +94,7 @@ def reproduce(
     from fewlabel.experiments.run import Limits
 
     wanted = _wanted(items, everything)
-    scope = _scope(quick, sets, methods, trials)
+    scope = _scope(quick, sets, methods, trials, full)
     # Tiny runs must not end up among results that can be compared with the paper's.
     out = out or Path("results-quick" if quick else "results")
     made: list[Record] = []
@@ -111,11 +120,14 @@ def _wanted(items: list[str] | None, everything: bool) -> list[str]:
     return wanted
 
 
-def _scope(quick: bool, sets: str | None, methods: str | None, trials: int | None) -> Scope:
+def _scope(
+    quick: bool, sets: str | None, methods: str | None, trials: int | None, full: bool
+) -> Scope:
     from fewlabel.experiments.plan import QUICK, Scope, narrowed
 
+    whole = QUICK if quick else Scope(full=full)
     try:
-        return narrowed(QUICK if quick else Scope(), _listed(sets), _listed(methods), trials)
+        return narrowed(whole, _listed(sets), _listed(methods), trials)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 

@@ -72,13 +72,14 @@ def run(
     executor: Executor | None = None,
     report: Callable[[Progress], None] | None = None,
 ) -> list[Record]:
-    """Run the trials that ``path`` does not hold yet and append a record of each.
+    """Run the trials that have no record in the folder of ``path`` yet and append one of each.
 
     Parameters
     ----------
     trials : iterable of Trial
     path : Path
-        File of records (JSON lines).
+        File of records (JSON lines). A trial with a record in any such file beside it is not run
+        again.
     data_dir : Path, optional
         Folder of the data sets.
     limits : Limits, optional
@@ -97,7 +98,7 @@ def run(
     """
     wanted, limits = list(dict.fromkeys(trials)), limits or Limits()
     with RecordWriter(path) as writer:
-        known = read_records(path)
+        known = read_records(path.parent)
         todo = pending(wanted, known, asdict(limits))
         stop = threading.Event()
         pool = executor or ThreadPoolExecutor(jobs)
@@ -120,7 +121,7 @@ def run(
             if executor is None:
                 pool.shutdown(cancel_futures=True)
     keys = {trial.key for trial in wanted}
-    return [record for record in read_records(path) if record["key"] in keys]
+    return [record for record in read_records(path.parent) if record["key"] in keys]
 
 
 def run_limited(

@@ -18,6 +18,9 @@ from fewlabel.experiments.spec import Trial
 LEVEL = 0.01
 """Level of the Mann-Whitney test, as in the paper."""
 
+COMPARED = 5
+"""Fewer trials than this are not compared with the rest of their row, if others have them."""
+
 FAR = 2.0
 """A cell further than this many standard errors from the paper's is discussed."""
 
@@ -32,19 +35,25 @@ class Cell:
     ----------
     values : tuple of float
         One score for each trial, in the order of the seeds.
+    seeds : tuple of int
+        Of these trials.
     params : dict
         The point of the grid that is shown, if there was a choice.
     limit : str
         The limit that was hit, if there is no value because of it.
     paper : Reported or None
+    note : str
+        In which way its setting is not the paper's.
     best, worse : bool
         Best mean of its row; significantly worse than that one.
     """
 
     values: tuple[float, ...] = ()
+    seeds: tuple[int, ...] = ()
     params: tuple[tuple[str, Any], ...] = ()
     limit: str = ""
     paper: Reported | None = None
+    note: str = ""
     best: bool = False
     worse: bool = False
 
@@ -96,36 +105,42 @@ def cell(
         return Cell(limit=", ".join(sorted(limits)), paper=paper)
     # A point that ran on more splits is not beaten by one that had a few easy ones.
     most = max(map(len, points.values()))
-    complete = {params: found for params, found in points.items() if len(found) == most}
-    params, found = max(complete.items(), key=lambda item: np.mean(_accuracies(item[1])))
-    return Cell(tuple(_accuracies(found)), params if len(points) > 1 else (), "", paper)
+    complete = {params: _by_seed(found) for params, found in points.items() if len(found) == most}
+    params, scores = max(complete.items(), key=lambda item: np.mean(list(item[1].values())))
+    shown = params if len(points) > 1 else ()
+    return Cell(tuple(scores.values()), tuple(scores), shown, paper=paper)
 
 
-def _accuracies(records: Iterable[Record]) -> list[float]:
-    ordered = sorted(records, key=lambda record: record["trial"]["seed"])
-    return [record["scores"]["accuracy"] for record in ordered]
+def _by_seed(records: Iterable[Record]) -> dict[int, float]:
+    scores = {record["trial"]["seed"]: record["scores"]["accuracy"] for record in records}
+    return dict(sorted(scores.items()))
 
 
 def ranked(row: dict[str, Cell]) -> dict[str, Cell]:
     """Mark the best mean of a row and, by Mann-Whitney, what is significantly worse.
 
-    Only cells with as many trials as any in the row are compared: means over a few splits and over
-    all twenty are not of the same splits.
+    Cells are compared on the splits that all of them have: means over a few splits and over all
+    twenty are not of the same splits. Cells with fewer than ``COMPARED`` splits stay out.
     """
     from scipy.stats import mannwhitneyu
 
-    most = max(c.n for c in row.values())
-    filled = {name: c for name, c in row.items() if c.n == most > 0}
-    if len(filled) < 2:  # nothing to be better than
+    enough = min(COMPARED, max(c.n for c in row.values()))
+    filled = {name: c for name, c in row.items() if c.n >= enough > 0}
+    shared = set.intersection(*(set(c.seeds) for c in filled.values())) if filled else set()
+    if len(filled) < 2 or not shared:  # nothing to be better than
         return row
-    top = max(c.mean for c in filled.values())
-    best = next(c for c in filled.values() if c.mean == top)
+    scores = {
+        name: [value for seed, value in zip(c.seeds, c.values, strict=True) if seed in shared]
+        for name, c in filled.items()
+    }
+    means = {name: float(np.mean(values)) for name, values in scores.items()}
+    best = max(means, key=lambda name: means[name])
     marked = dict(row)
-    for name, c in filled.items():
-        p = mannwhitneyu(c.values, best.values).pvalue if c.n > 1 and best.n > 1 else 1.0
+    for name, values in scores.items():
+        p = mannwhitneyu(values, scores[best]).pvalue if len(shared) > 1 else 1.0
         # Compared as they are printed: two cells that show one number are both best.
-        is_best = round(c.mean, 3) == round(top, 3)
-        marked[name] = replace(c, best=is_best, worse=bool(p < LEVEL))
+        is_best = round(means[name], 3) == round(means[best], 3)
+        marked[name] = replace(row[name], best=is_best, worse=bool(p < LEVEL))
     return marked
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,10 +13,12 @@ from typing import Any
 from fewlabel.experiments import paper_values
 from fewlabel.experiments.measure import DESCRIBE
 from fewlabel.experiments.methods import METHODS
+from fewlabel.experiments.paper_values import Reported
 from fewlabel.experiments.plan import ITEMS, QUICK, ROWS, UNAVAILABLE, Row, Scope
 from fewlabel.experiments.records import OK, Record, replaced
 from fewlabel.experiments.spec import Trial
 from fewlabel.experiments.summary import (
+    COMPARED,
     Cell,
     by_key,
     cell,
@@ -76,7 +78,7 @@ def accuracy_cells(name: str, scope: Scope, found: dict[str, Record]) -> dict[st
     for row in _shown(scope, found):
         if name == "table2":
             printed = paper_values.TABLE_2.get(row.paper or "", {})
-            made = {m: cell(scope.grid(row.name, m), found, printed.get(m)) for m in METHODS}
+            made = {m: _method_cell(scope, row.name, m, found, printed.get(m)) for m in METHODS}
         else:
             printed = paper_values.TABLE_3.get(row.paper or "", {})
             made = {
@@ -85,6 +87,14 @@ def accuracy_cells(name: str, scope: Scope, found: dict[str, Record]) -> dict[st
             }
         cells[row.name] = ranked(made)
     return cells
+
+
+def _method_cell(
+    scope: Scope, row: str, method: str, found: dict[str, Record], printed: Reported | None
+) -> Cell:
+    smaller = scope.reduced(row, method)
+    made = cell(scope.cell(row, method), found, printed)
+    return replace(made, note=smaller.note) if smaller else made
 
 
 def _shown(scope: Scope, found: dict[str, Record]) -> Iterator[Row]:
@@ -131,7 +141,8 @@ def _table_2(scope: Scope, found: dict[str, Record]) -> Table:
     notes = (
         _accuracy_note(cells),
         "LS, QN-S3VM, Semi-LDA and DAS-RF show the point of the paper's grid with the best mean, "
-        "so, as in the paper, they are tuned on the labels they are scored on.",
+        "so, as in the paper, they are tuned on the labels they are scored on. Where that takes "
+        "hours for each trial, the cell names the smaller setting that was run instead.",
         *_quick_note(scope),
     )
     return _accuracy_table("table2", dict.fromkeys(METHODS, ""), cells, notes)
@@ -160,7 +171,7 @@ def _accuracy_note(cells: dict[str, dict[str, Cell]]) -> str:
     return (
         f"Mean ± standard deviation over {counts} (in brackets: how many stand behind the cell). "
         "Bold: best mean of the row. ↓: significantly worse than it (two-sided Mann-Whitney U "
-        "test at 0.01); both only among the cells with the most trials of their row. "
+        f"test at 0.01); both on the splits that the row's cells with {COMPARED} or more share. "
         "SE: ours minus the paper's mean in standard errors of that difference."
     )
 
@@ -179,11 +190,14 @@ def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
         rows[row.name] = {}
         for method in METHODS:
             records = [
-                found[t.key] for t in scope.grid(row.name, method)
+                found[t.key] for t in scope.cell(row.name, method)
                 if t.key in found and found[t.key]["status"] == OK
             ]  # fmt: skip
             machines |= {f"{r['machine']['cpu']}, {r['machine']['cores']} cores" for r in records}
-            rows[row.name][method] = _time_field(row.name, records, printed.get(method))
+            smaller = scope.reduced(row.name, method)
+            rows[row.name][method] = _time_field(
+                row.name, records, printed.get(method), smaller.note if smaller else ""
+            )
     notes = (
         "Mean over the trials (and the points of the grid) of the processor time to fit and to "
         "predict the unlabelled rows (marked where only the wall time is on record): the machine "
@@ -195,7 +209,7 @@ def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
     return Table("table4", ITEMS["table4"].title, dict.fromkeys(METHODS, ""), rows, notes)
 
 
-def _time_field(row: str, records: list[Record], printed: str | None) -> Field:
+def _time_field(row: str, records: list[Record], printed: str | None, note: str) -> Field:
     if not records:
         text = "not available" if row == UNAVAILABLE else "not run"
         return Field(_with_paper(text, printed), text, {"paper": printed})
@@ -203,7 +217,8 @@ def _time_field(row: str, records: list[Record], printed: str | None) -> Field:
     seconds = fmean(_seconds(record["seconds"], clock) for record in records)
     values = {"value": seconds, "n": len(records), "clock": clock, "paper": printed}
     text = duration(seconds) + " wall" * (clock == "wall")
-    return Field(_with_paper(f"{text} ({len(records)})", printed), text, values)
+    told = f"{text} ({len(records)})" + f"<br>{note}" * bool(note)
+    return Field(_with_paper(told, printed), text, values | {"setting": note})
 
 
 def _seconds(seconds: dict[str, float], clock: str) -> float:
@@ -256,12 +271,14 @@ def _accuracy_field(row: str, c: Cell) -> Field:
         lines.append(f"{c.distance:+.1f} SE")
     if c.params:
         lines.append(params_text(c.params))
+    if c.note:
+        lines.append(c.note)
     tex = rf"\textbf{{{mean}}}" if c.best else mean
     arrow = r"$^{\downarrow}$" if c.worse else ""
     tex = rf"{tex}{arrow} $\pm$ {number(c.std)}"
     values |= {
         "status": "ok", "mean": c.mean, "std": c.std, "n": c.n, "best": c.best, "worse": c.worse,
-        "distance_se": c.distance, "params": params_text(c.params),
+        "distance_se": c.distance, "params": params_text(c.params), "setting": c.note,
     }  # fmt: skip
     return Field("<br>".join(filter(None, lines)), tex, values)
 
