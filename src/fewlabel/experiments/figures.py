@@ -176,8 +176,10 @@ def _share_panel(axis: Any, row: str, seen: Seen, keys: tuple[str, ...]) -> None
         axis.plot(CONFIDENT, values.T, color=COLOURS[key], alpha=0.13, lw=0.7)
         for share, n, value in zip(CONFIDENT, count, mean):
             if 0 < n < len(seen):
-                text = f"applies in {n}"
-                axis.annotate(text, (share, value), size=6, color=COLOURS[key], ha="right")
+                axis.annotate(
+                    f"applies in {n}", (share, value), (0, 5), textcoords="offset points", size=6,
+                    color=COLOURS[key], ha="left" if share == CONFIDENT[0] else "right",
+                )  # fmt: skip
     highest = axis.get_ylim()[1]
     cut = f"; cut at {_HIGHEST}" if highest > _HIGHEST else ""
     axis.set_title(f"{row_title(row)}, {_trials(len(seen))}{cut}")

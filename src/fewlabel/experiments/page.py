@@ -37,6 +37,9 @@ just that.
 - HAR: **features recomputed** from the genuine windows and labels; the published feature file was
   not at hand, so its row cannot be expected to agree with the paper's.
 - SensIT: **not available**; no figure was measured.
+- Where the paper's setting takes hours for each trial (one competitor's grid, 200 trees grown 11
+  times, a kernel of 70,000 × 70,000), the cell names the smaller one that was run. `--full` runs
+  and shows the paper's.
 - The standard deviation has the divisor n; the paper does not say which it used.
 - "SE" is our mean minus the paper's in standard errors of the difference of two independent means.
   The splits are shared, so for methods that follow the paper exactly it overstates the noise.
