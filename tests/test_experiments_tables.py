@@ -252,6 +252,18 @@ def test_far_cells_are_listed_with_their_reason_or_as_unexplained(monkeypatch):
     assert "RF: .585 (4 trials); LDA: (not run)" in "\n".join(far_cells(VOWEL, found))
 
 
+@pytest.mark.parametrize(("forest_elsewhere", "told"), [(0.50, True), (0.58, False)])
+def test_easy_splits_explain_a_far_cell_of_few_trials(forest_elsewhere, told):
+    """RF has .60 on the splits of the cell: is that much more than elsewhere?"""
+    scope = Scope(sets=("vowel",), n_trials=6)
+    forests = records_of(scope, "vowel", "RF", [0.6, 0.6] + [forest_elsewhere] * 4)
+    few = records_of(scope, "vowel", "MSLA", [0.65, 0.6504])
+    lines = list(far_cells(scope, by_key(forests + few)))
+    (line,) = [text for text in lines if "Table 2, Vowel, MSLA: ours .650 (2 trials)" in text]
+    assert ("RF has .600 on these 2 but" in line) == told
+    assert ("**unexplained**" in line) != told
+
+
 def test_reasons_are_about_cells_that_exist():
     for table, row, column in REASONS:
         assert table in ("*", "table2", "table3")

@@ -12,7 +12,7 @@ from fewlabel.experiments.plan import ITEMS, Scope
 from fewlabel.experiments.reasons import reason
 from fewlabel.experiments.records import ERROR, OK, Record, replaced
 from fewlabel.experiments.render import render
-from fewlabel.experiments.summary import FAR, by_key, cell, trials_text
+from fewlabel.experiments.summary import FAR, Cell, by_key, cell, trials_text
 from fewlabel.experiments.tables import (
     accuracy_cells,
     build,
@@ -155,6 +155,7 @@ def far_cells(scope: Scope, found: dict[str, Record]) -> Iterator[str]:
     """Every cell of Tables 2 and 3 that is far from the paper's, with the reason if we know it."""
     compared = 0
     means = _Means(scope, found)
+    forests = {row: cells["RF"] for row, cells in accuracy_cells("table2", scope, found).items()}
     lines: list[str] = []
     for table in ("table2", "table3"):
         for row, cells in accuracy_cells(table, scope, found).items():
@@ -162,7 +163,9 @@ def far_cells(scope: Scope, found: dict[str, Record]) -> Iterator[str]:
                 compared += c.distance is not None
                 if c.far and c.paper is not None and c.distance is not None:
                     known = reason(table, row, column)
-                    why = known.format_map(means) if known else "**unexplained**"
+                    lucky = _luck_of_the_splits(c, forests[row])
+                    why = known.format_map(means) if known else "" if lucky else "**unexplained**"
+                    why = "; ".join(filter(None, (why, lucky)))
                     lines.append(
                         f"- {ITEM_NAMES[table]}, {row_title(row)}, {column}: ours "
                         f"{number(c.mean)} ({c.n} trials), paper {number(c.paper.mean)}, "
@@ -170,6 +173,23 @@ def far_cells(scope: Scope, found: dict[str, Record]) -> Iterator[str]:
                     )
     yield f"{len(lines)} of the {compared} cells that can be compared are beyond {FAR:g} SE.\n"
     yield from lines
+
+
+def _luck_of_the_splits(c: Cell, forest: Cell) -> str:
+    """Where a cell has some of the splits only: whether the forest's luck on them explains it.
+
+    It does if the forest is off to the same side on them, by at least half as much.
+    """
+    here = [v for seed, v in zip(forest.seeds, forest.values, strict=True) if seed in c.seeds]
+    if c.paper is None or not here or c.n >= forest.n:
+        return ""
+    on_these = sum(here) / len(here)
+    if (on_these - forest.mean) / (c.mean - c.paper.mean) < 0.5:
+        return ""
+    return (
+        f"few splits, and RF has {number(on_these)} on these {len(here)} but "
+        f"{number(forest.mean)} on all {forest.n}"
+    )
 
 
 ITEM_NAMES = {"table2": "Table 2", "table3": "Table 3"}
