@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
+JOBS ?= 2  # trials at a time, each on one core
 
 # No target but $(READY) is a file.
 .PHONY: $(shell sed -nE 's/^([a-z0-9-]+):.*/\1/p' $(MAKEFILE_LIST))
@@ -42,6 +43,9 @@ bench-quick: $(READY)  ## The same at small sizes, to see that every benchmark r
 reproduction: $(READY)  ## Write docs/reproduction.md from the records in results/ (runs nothing)
 	$(BIN)/python -m fewlabel.experiments --all --no-run --out results --page docs/reproduction.md
 
+reproduction-run: $(READY)  ## Run the trials of the paper's tables and figures that have no record (many hours; FEWLABEL_DATA)
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m fewlabel.experiments --all --out results --jobs $(JOBS)
+
 min-gain: $(READY)  ## Measure what the last rounds of self-learning bring, write docs/min_gain.md (slow)
 	$(BIN)/python -m benchmarks.min_gain --write docs/min_gain.md
 
@@ -54,8 +58,8 @@ mislabeling: $(READY)  ## Compare the estimators of the mislabelling matrix on r
 baselines: $(READY)  ## Write docs/baselines.md, the competitors beside the paper, from the records
 	$(BIN)/python -m benchmarks.competitors page
 
-baselines-run: $(READY)  ## Run the competitors' trials that have no record (about an hour)
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors run
+baselines-run: $(READY)  ## Run the competitors' trials that have no record (hours; FEWLABEL_DATA)
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.competitors run --jobs $(JOBS)
 
 baselines-scaling: $(READY)  ## Time the competitors against the number of rows
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.competitors scaling
