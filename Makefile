@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
-JOBS ?= 2  # trials at a time, each on one core
+# Trials at a time, each on one core.
+JOBS ?= 2
 
 # No target but $(READY) is a file.
 .PHONY: $(shell sed -nE 's/^([a-z0-9-]+):.*/\1/p' $(MAKEFILE_LIST))
