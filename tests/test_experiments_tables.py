@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from scipy.stats import mannwhitneyu
 
 from fewlabel.experiments import paper_values
 from fewlabel.experiments.methods import METHODS
-from fewlabel.experiments.page import far_cells, paired, write_page
+from fewlabel.experiments.page import far_cells, page_text, paired, write_page
 from fewlabel.experiments.paper_values import Reported
 from fewlabel.experiments.plan import ITEMS, QUICK, REDUCED, ROWS, Scope, narrowed, trials_of
 from fewlabel.experiments.reasons import REASONS, reason
+from fewlabel.experiments.records import read_records
 from fewlabel.experiments.spec import Trial
 from fewlabel.experiments.summary import Cell, by_key, cell, ranked, trials_text
 from fewlabel.experiments.tables import as_csv, build, duration, latex, markdown, number
@@ -278,6 +280,12 @@ def test_the_page_says_where_self_learning_does_not_help():
     assert "| Vowel | 4 | .900 | .695 | -0.205 | 0 of 4 |" in text
     better = "\n".join(paired(VOWEL, by_key(made_up()), "MSLA", "RF"))
     assert "at least RF's on every set" in better
+
+
+def test_the_committed_page_is_what_the_records_say():
+    root = Path(__file__).parents[1]
+    written = (root / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert written == page_text(Scope(), read_records(root / "results"), "reproduction")
 
 
 def test_page_without_records(tmp_path):

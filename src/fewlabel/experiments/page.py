@@ -56,8 +56,13 @@ def write_page(page: Path, scope: Scope, records: list[Record]) -> list[Path]:
     for path in paths:
         path.with_suffix(".svg").unlink(missing_ok=True)
     with replaced(page) as part:
-        part.write_text("\n".join(_sections(scope, records, folder.name)) + "\n", encoding="utf-8")
+        part.write_text(page_text(scope, records, folder.name), encoding="utf-8")
     return [page, *paths]
+
+
+def page_text(scope: Scope, records: list[Record], folder: str) -> str:
+    """The page in Markdown, with pictures from ``folder``."""
+    return "\n".join(_sections(scope, records, folder)) + "\n"
 
 
 def _sections(scope: Scope, records: list[Record], folder: str) -> Iterator[str]:
