@@ -167,10 +167,12 @@ def far_cells(scope: Scope, found: dict[str, Record]) -> Iterator[str]:
             for column, c in cells.items():
                 compared += c.distance is not None
                 if c.far and c.paper is not None and c.distance is not None:
-                    known = reason(table, row, column)
-                    lucky = _luck_of_the_splits(c, forests[row])
-                    why = known.format_map(means) if known else "" if lucky else "**unexplained**"
-                    why = "; ".join(filter(None, (why, lucky)))
+                    whys = (
+                        (reason(table, row, column) or "").format_map(means),
+                        f"another setting than the paper's: {c.note}" if c.note else "",
+                        _luck_of_the_splits(c, forests[row]),
+                    )
+                    why = "; ".join(filter(None, whys)) or "**unexplained**"
                     lines.append(
                         f"- {ITEM_NAMES[table]}, {row_title(row)}, {column}: ours "
                         f"{number(c.mean)} ({c.n} trials), paper {number(c.paper.mean)}, "

@@ -35,9 +35,17 @@ _SCALED = (
     "{set/LS standard}"
 )
 
+_FASHION = (
+    "not explained: on all other sets but MNIST MSLA agrees with the paper's, and here RF does "
+    "({fashion/RF}). The spread of our splits is half of the paper's, so the distance in standard "
+    "errors looks larger than it is"
+)
+
 REASONS: dict[tuple[str, str, str], str] = {
     ("*", "mnist", "*"): _OTHER_SPLITS,
     ("*", "har_recomputed", "*"): "other features than the paper's",
+    ("table2", "fashion", "MSLA"): _FASHION,
+    ("table3", "fashion", "supervised"): _FASHION,
     ("table2", "*", "FSLA"): _FSLA,
     ("table2", "protein", "LS"): _SCALED.replace("set", "protein"),
     ("table2", "dna", "LS"): _SCALED.replace("set", "dna"),
