@@ -164,26 +164,29 @@ def _labelled_share(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
 
 
 def _share_panel(axis: Any, row: str, seen: Seen, keys: tuple[str, ...]) -> None:
+    fewest = np.full(len(CONFIDENT), len(seen))
     for key in keys:
         curves = [[p[key] for p in observed["by_share"]] for _, observed in seen]
         values = np.array(curves, dtype=float)  # None, "does not apply", becomes NaN
         applies = np.isfinite(values)
         count = applies.sum(axis=0)
+        fewest = np.minimum(fewest, count)
         mean = np.where(applies, values, 0).sum(axis=0) / np.maximum(count, 1)
         mean = np.where(count > 0, mean, np.nan)
         style = "--" if key == "error" else "-"
         axis.plot(CONFIDENT, mean, style, marker="o", ms=3.5, color=COLOURS[key], label=LABELS[key])
         axis.plot(CONFIDENT, values.T, color=COLOURS[key], alpha=0.13, lw=0.7)
-        for share, n, value in zip(CONFIDENT, count, mean):
-            if 0 < n < len(seen):
-                axis.annotate(
-                    f"applies in {n}", (share, value), (0, 5), textcoords="offset points", size=6,
-                    color=COLOURS[key], ha="left" if share == CONFIDENT[0] else "right",
-                )  # fmt: skip
     highest = axis.get_ylim()[1]
     cut = f"; cut at {_HIGHEST}" if highest > _HIGHEST else ""
     axis.set_title(f"{row_title(row)}, {_trials(len(seen))}{cut}")
-    axis.set_xlabel("most confident rows kept, %")
+    everywhere = bool((fewest == len(seen)).all())
+    axis.set_xlabel(
+        "most confident rows kept, %" + "\n(trials where CBIL applies)" * (not everywhere)
+    )
+    axis.set_xticks(
+        CONFIDENT,
+        [f"{share}" + f"\n({n})" * (not everywhere) for share, n in zip(CONFIDENT, fewest)],
+    )
     axis.set_ylim(0, min(highest, _HIGHEST))
 
 
