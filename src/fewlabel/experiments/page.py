@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from fewlabel.experiments.methods import method_named
 from fewlabel.experiments.plan import ITEMS, Scope
 from fewlabel.experiments.reasons import reason
 from fewlabel.experiments.records import ERROR, OK, Record, replaced
@@ -37,9 +36,9 @@ just that.
 - HAR: **features recomputed** from the genuine windows and labels; the published feature file was
   not at hand, so its row cannot be expected to agree with the paper's.
 - SensIT: **not available**; no figure was measured.
-- Where the paper's setting takes hours for each trial (one competitor's grid, 200 trees grown 11
-  times, a kernel of 70,000 × 70,000), the cell names the smaller one that was run. `--full` runs
-  and shows the paper's.
+- Where the paper's setting was too much for this machine (a grid of 70,000 rows, 200 trees grown
+  11 times, a kernel of 70,000 × 70,000), the cell names the smaller one that was run. `--full`
+  runs and shows the paper's.
 - The standard deviation has the divisor n; the paper does not say which it used.
 - "SE" is our mean minus the paper's in standard errors of the difference of two independent means.
   The splits are shared, so for methods that follow the paper exactly it overstates the noise.
@@ -146,13 +145,7 @@ class _Means(dict[str, str]):
 
     def __missing__(self, key: str) -> str:
         row, method = key.split("/")
-        points = [tuple(sorted(point.items())) for point in method_named(method).grid]
-        trials = [
-            self._scope.trial(row, method, seed, params=point)
-            for seed in self._scope.seeds()
-            for point in points
-        ]
-        shown = cell(trials, self._found)
+        shown = cell(self._scope.grid(row, method), self._found)
         return f"{number(shown.mean)} ({trials_text([shown])})" if shown.n else "(not run)"
 
 

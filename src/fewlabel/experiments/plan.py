@@ -71,7 +71,7 @@ DEFAULT_SETS = tuple(name for name, row in ROWS.items() if not row.optional and 
 
 @dataclass(frozen=True)
 class Reduced:
-    """A smaller setting for cells of Table 2 where the paper's takes hours for each trial.
+    """A smaller setting for cells of Table 2 where the paper's is too much for two cores.
 
     Attributes
     ----------

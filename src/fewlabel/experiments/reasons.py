@@ -37,8 +37,8 @@ _SCALED = (
 
 _FASHION = (
     "not explained: on all other sets but MNIST MSLA agrees with the paper's, and here RF does "
-    "({fashion/RF}). The spread of our splits is half of the paper's, so the distance in standard "
-    "errors looks larger than it is"
+    "({fashion/RF}). Our splits are few and spread less than the paper's, so the distance in "
+    "standard errors looks larger than it is"
 )
 
 REASONS: dict[tuple[str, str, str], str] = {
