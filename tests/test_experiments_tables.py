@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from fewlabel.experiments import paper_values
+from fewlabel.experiments import paper_values, reasons
 from fewlabel.experiments.methods import METHODS
-from fewlabel.experiments.page import far_cells, page_text, paired, write_page
+from fewlabel.experiments.page import evidence_trials, far_cells, page_text, paired, write_page
 from fewlabel.experiments.paper_values import Reported
 from fewlabel.experiments.plan import ITEMS, QUICK, REDUCED, ROWS, Scope, narrowed, trials_of
 from fewlabel.experiments.reasons import REASONS, reason
@@ -252,6 +252,24 @@ def test_far_cells_are_listed_with_their_reason_or_as_unexplained(monkeypatch):
     assert reason("table3", "vowel", "RF") is None
     monkeypatch.setitem(REASONS, ("table2", "vowel", "MSLA"), "RF: {vowel/RF}; LDA: {dna/LDA}")
     assert "RF: .585 (4 trials); LDA: (not run)" in "\n".join(far_cells(VOWEL, found))
+    monkeypatch.setitem(REASONS, ("table2", "vowel", "MSLA"), "RF: {here/RF}")
+    assert "RF: .585 (4 trials)" in "\n".join(far_cells(VOWEL, found))
+
+
+def test_the_page_runs_what_its_reasons_compare_with(monkeypatch):
+    monkeypatch.setattr(reasons, "REASONS", {})
+    assert evidence_trials(VOWEL) == []
+    monkeypatch.setitem(reasons.REASONS, ("*", "*", "RF"), "{here/LDA} and {dna/FSLA unweighted}")
+    monkeypatch.setitem(reasons.REASONS, ("table3", "*", "oracle"), "{dna/FSLA unweighted}")
+    assert evidence_trials(VOWEL) == [
+        Trial(row, method, seed, params=params)
+        for row, method, params in (
+            ("vowel", "LDA", ()),
+            ("dna", "FSLA unweighted", (("threshold", 0.7),)),
+        )
+        for seed in VOWEL.seeds()
+    ]
+    assert evidence_trials(QUICK) == []  # nothing there is compared with the paper
 
 
 @pytest.mark.parametrize(("forest_elsewhere", "told"), [(0.50, True), (0.58, False)])

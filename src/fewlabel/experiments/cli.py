@@ -61,7 +61,12 @@ Full = Annotated[
 ]
 NoRun = Annotated[bool, typer.Option("--no-run", help="Only tables and figures, from records.")]
 Page = Annotated[
-    Path | None, typer.Option("--page", help="Also write the page that discusses the results.")
+    Path | None,
+    typer.Option(
+        "--page",
+        help="Also write the page that discusses the results, after the trials that its reasons "
+        "compare with.",
+    ),
 ]
 
 
@@ -88,6 +93,7 @@ def reproduce(
     writes tables (Markdown, CSV, LaTeX) and figures (PNG, SVG). Stop it at any moment and start it
     again: it goes on where it was.
     """
+    from fewlabel.experiments.page import evidence_trials, write_page
     from fewlabel.experiments.plan import trials_of
     from fewlabel.experiments.records import FILE_NAME, read_records
     from fewlabel.experiments.render import render
@@ -100,12 +106,13 @@ def reproduce(
     made: list[Record] = []
     if not no_run:
         planned = [trial for item in wanted for trial in trials_of(item, scope)]
+        planned += evidence_trials(scope) if page else []
         limits = Limits(time_limit, memory_limit)
         made = _run(planned, out / FILE_NAME, scheduler, data_dir=data, limits=limits, jobs=jobs)
     records = read_records(out)
     paths = render(wanted, scope, records, out)
     if page:
-        paths += _write_page(page, scope, records)
+        paths += write_page(page, scope, records)
     for path in paths:
         typer.echo(path)
     _complain(made)
@@ -141,12 +148,6 @@ def _run(planned: list[Trial], path: Path, scheduler: str | None, **options: Any
     except KeyboardInterrupt:
         typer.echo(f"Stopped; the same command goes on from {path}.", err=True)
         raise typer.Exit(130) from None
-
-
-def _write_page(page: Path, scope: Scope, records: list[Record]) -> list[Path]:
-    from fewlabel.experiments.page import write_page
-
-    return write_page(page, scope, records)
 
 
 def _listed(names: str | None) -> tuple[str, ...] | None:

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from fewlabel.experiments.plan import ITEMS, Scope
-from fewlabel.experiments.reasons import reason
+from fewlabel.experiments.methods import METHODS
+from fewlabel.experiments.paper_values import MODES
+from fewlabel.experiments.plan import ITEMS, ROWS, Scope
+from fewlabel.experiments.reasons import evidence, reason
 from fewlabel.experiments.records import ERROR, OK, Record, replaced
 from fewlabel.experiments.render import render
+from fewlabel.experiments.spec import Trial
 from fewlabel.experiments.summary import FAR, Cell, by_key, cell, trials_text
 from fewlabel.experiments.tables import (
     accuracy_cells,
@@ -57,6 +60,19 @@ def write_page(page: Path, scope: Scope, records: list[Record]) -> list[Path]:
     with replaced(page) as part:
         part.write_text(page_text(scope, records, folder.name), encoding="utf-8")
     return [page, *paths]
+
+
+def evidence_trials(scope: Scope) -> list[Trial]:
+    """What the page's reasons compare with, beyond the tables and figures."""
+    cells = [
+        (table, row, column)
+        for table, columns in (("table2", METHODS), ("table3", MODES))
+        for row in scope.sets
+        if ROWS[row].paper
+        for column in columns
+    ]
+    named = {pair: None for key in cells for pair in evidence(reason(*key) or "")}
+    return [trial for row, method in named for trial in scope.grid(row, method)]
 
 
 def page_text(scope: Scope, records: list[Record], folder: str) -> str:

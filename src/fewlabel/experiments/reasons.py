@@ -2,10 +2,12 @@
 
 Keyed by table, row and column of the cell; "*" stands for any. The most exact key counts. A cell
 without a reason here is listed as unexplained. ``{set/method}`` in a text stands for that method's
-mean on that set in the records, so that no figure here can go stale.
+mean on that set in the records, so that no figure here can go stale; the set "here" is the cell's.
 """
 
 from __future__ import annotations
+
+from string import Formatter
 
 _OTHER_SPLITS = (
     "the splits cannot be the paper's here, though they are on the other sets (same code, same "
@@ -26,13 +28,13 @@ _LDA = (
 _FSLA = (
     "ours is Algorithm 1 with a fixed threshold, so the labelled rows weigh as much in all as the "
     "pseudo-labelled ones; the paper's looks like the classical method, without weights, which "
-    "gives {vowel/FSLA unweighted} on Vowel and {protein/FSLA unweighted} on Protein"
+    "gives {here/FSLA unweighted}"
 )
 
 _TRIED = "not explained; docs/baselines.md says what was tried"
 _SCALED = (
-    "scaling, of which the paper says nothing: raw features give {set/LS raw}, standardised ones "
-    "{set/LS standard}"
+    "scaling, of which the paper says nothing: raw features give {here/LS raw}, standardised ones "
+    "{here/LS standard}"
 )
 
 _FASHION = (
@@ -47,8 +49,8 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("table2", "fashion", "MSLA"): _FASHION,
     ("table3", "fashion", "supervised"): _FASHION,
     ("table2", "*", "FSLA"): _FSLA,
-    ("table2", "protein", "LS"): _SCALED.replace("set", "protein"),
-    ("table2", "dna", "LS"): _SCALED.replace("set", "dna"),
+    ("table2", "protein", "LS"): _SCALED,
+    ("table2", "dna", "LS"): _SCALED,
     ("table2", "*", "LS"): _TRIED,
     ("table2", "vowel", "Semi-LDA"): _TRIED,
     ("table2", "letter", "Semi-LDA"): "not explained; as on Vowel the unlabelled rows do harm, in "
@@ -71,5 +73,11 @@ def reason(table: str, row: str, column: str) -> str | None:
         ("*", "*", column),
     ):
         if key in REASONS:
-            return REASONS[key]
+            return REASONS[key].replace("{here/", f"{{{row}/")
     return None
+
+
+def evidence(text: str) -> list[tuple[str, str]]:
+    """The rows and methods whose means a reason gives."""
+    named = (name for _, name, _, _ in Formatter().parse(text) if name)
+    return [(row, method) for row, method in (name.split("/") for name in named)]
