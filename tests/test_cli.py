@@ -228,6 +228,15 @@ def test_the_default_is_the_mixed_vote(mixed: Path):
     assert all(f'<div class="what">{voter["title"]}</div>' in page for voter in voters)
 
 
+def test_a_curriculum_of_the_mixed_vote_takes_all_rows(fewlabel: Runner, tmp_path: Path):
+    write_table(tmp_path)
+    options = ["--target", "segment", "--policy", "curriculum", "--jobs", "1", "--json"]
+    answer = fewlabel(tmp_path, "fit", "table.csv", *options)
+    assert answer.code == 0, answer.err
+    taken = [record["n_selected"] for record in json.loads(answer.out)["rounds"]]
+    assert (len(taken), sum(taken)) == (3, 46)
+
+
 def test_the_forest_is_the_papers(trained: Path):
     answer = json.loads((trained / "answer.json").read_text())
     assert answer["settings"]["learner"] == "forest"

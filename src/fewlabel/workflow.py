@@ -235,6 +235,8 @@ def _mixed_learner(options: FitOptions) -> FewLabelClassifier:
     clf = FewLabelClassifier(**_common(options))
     if options.max_train is not None:
         clf.set_params(max_train=options.max_train or None)
+    if options.policy == "curriculum":
+        clf.set_params(max_iter=None)  # it ends by itself, in its third round
     return clf
 
 
