@@ -19,6 +19,7 @@ from fewlabel.experiments.paper_values import Reported
 from fewlabel.experiments.plan import ITEMS, QUICK, REDUCED, ROWS, Scope, narrowed, trials_of
 from fewlabel.experiments.reasons import REASONS, reason
 from fewlabel.experiments.records import read_records
+from fewlabel.experiments.show import show_table
 from fewlabel.experiments.spec import Trial
 from fewlabel.experiments.summary import Cell, by_key, cell, ranked, trials_text
 from fewlabel.experiments.tables import as_csv, build, duration, latex, markdown, number
@@ -152,14 +153,36 @@ def test_table_2_in_three_notations():
     assert cells[3] == "NA (over 600 s)<br>paper .602 ± .026"
     assert cells[4] == "not run<br>paper .208 ± .029"
     assert cells[9].startswith("**.695** ± .011 (4)")
-    assert "SensIT (not available)" in page
     assert "over 4 trials" in page
     rows = list(csv.DictReader(io.StringIO(as_csv(table))))
     msla = next(r for r in rows if (r["set"], r["column"]) == ("vowel", "MSLA"))
     assert float(msla["mean"]) == pytest.approx(0.695)
     assert (msla["n"], msla["best"], msla["paper_mean"]) == ("4", "True", "0.586")
     assert r"\textbf{.695} $\pm$ .011" in latex(table)
-    assert latex(table).count(r"\\") == 3  # head, Vowel, SensIT
+    assert latex(table).count(r"\\") == 2  # head, Vowel
+
+
+def test_a_table_shows_what_was_asked_for():
+    whole = build("table2", Scope(), made_up())
+    assert list(whole.columns) == list(METHODS)
+    assert "SensIT (not available)" in markdown(whole)
+    assert "mnist_stratified" not in whole.rows  # optional, and without records here
+    narrow = narrowed(Scope(), ("dna", "vowel"), ("MSLA", "RF"), 4)
+    for name in ("table2", "table4"):
+        table = build(name, narrow, made_up())
+        assert list(table.columns) == ["RF", "MSLA"]
+        assert list(table.rows) == ["vowel", "dna"]
+
+
+@pytest.mark.parametrize(("width", "fits"), [(100, True), (40, False)])
+def test_a_terminal_shows_the_tables_that_fit(width, fits):
+    console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=width)
+    narrow = narrowed(Scope(), ("vowel",), ("RF", "MSLA"), 4)
+    assert show_table(build("table2", narrow, made_up()), console) == fits
+    text = console.file.getvalue()
+    assert ("│ Vowel    │ .585 ± .005 (4)   │ .695 ± .011 (4)   │" in text) == fits
+    assert bool(text) == fits
+    assert "**" not in text
 
 
 def test_other_tables():

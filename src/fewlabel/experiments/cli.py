@@ -115,6 +115,7 @@ def reproduce(
         paths += write_page(page, scope, records)
     for path in paths:
         typer.echo(path)
+    _show(wanted, scope, records)
     _complain(made)
 
 
@@ -148,6 +149,21 @@ def _run(planned: list[Trial], path: Path, scheduler: str | None, **options: Any
     except KeyboardInterrupt:
         typer.echo(f"Stopped; the same command goes on from {path}.", err=True)
         raise typer.Exit(130) from None
+
+
+def _show(wanted: list[str], scope: Scope, records: list[Record]) -> None:
+    """On a terminal, the tables that fit it."""
+    if not sys.stdout.isatty():
+        return
+    from rich.console import Console
+
+    from fewlabel.experiments.show import show_table
+    from fewlabel.experiments.tables import build
+
+    console = Console()
+    for item in wanted:
+        if item.startswith("table"):
+            show_table(build(item, scope, records), console)
 
 
 def _listed(names: str | None) -> tuple[str, ...] | None:

@@ -169,7 +169,6 @@ def far_cells(scope: Scope, found: dict[str, Record]) -> Iterator[str]:
     """Every cell of Tables 2 and 3 that is far from the paper's, with the reason if we know it."""
     compared = 0
     means = _Means(scope, found)
-    forests = {row: cells["RF"] for row, cells in accuracy_cells("table2", scope, found).items()}
     lines: list[str] = []
     for table in ("table2", "table3"):
         for row, cells in accuracy_cells(table, scope, found).items():
@@ -179,7 +178,7 @@ def far_cells(scope: Scope, found: dict[str, Record]) -> Iterator[str]:
                     whys = (
                         (reason(table, row, column) or "").format_map(means),
                         f"another setting than the paper's: {c.note}" if c.note else "",
-                        _luck_of_the_splits(c, forests[row]),
+                        _luck_of_the_splits(c, cell(scope.cell(row, "RF"), found)),
                     )
                     why = "; ".join(filter(None, whys)) or "**unexplained**"
                     lines.append(

@@ -266,7 +266,7 @@ def narrowed(
             relaxed_set=scope.relaxed_set if scope.relaxed_set in sets else sets[-1],
         )
     if methods:
-        changed = replace(changed, methods=methods)
+        changed = replace(changed, methods=tuple(m for m in METHODS if m in methods))
     if trials is not None:
         changed = replace(changed, n_trials=trials)
     return changed

@@ -1,4 +1,4 @@
-"""Progress of a run: a bar with the time left on a terminal, plain lines in a log."""
+"""What a terminal shows: a bar with the time left (plain lines in a log), then the tables."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Self, TextIO
 
 from fewlabel.experiments.records import OK
 from fewlabel.experiments.run import Progress
+from fewlabel.experiments.tables import Table, row_title
 
 
 def describe(progress: Progress) -> str:
@@ -86,4 +87,32 @@ class Bar(AbstractContextManager[Any]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._display.tasks[0].total is None:
+            self._display.update(self._task, visible=False)  # nothing had to be run
         self._display.stop()
+
+
+def show_table(table: Table, console: Any) -> bool:
+    """Print the table on a rich console if it is wide enough; tell whether it was."""
+    from rich.table import Table as Grid
+
+    grid = Grid("Data set", *(head or column for column, head in table.columns.items()))
+    grid.title = table.title
+    for row, fields in table.rows.items():
+        cells = (_from_markdown(fields[column].markdown) for column in table.columns)
+        grid.add_row(row_title(row), *cells)
+    needed = console.measure(grid, options=console.options.update(width=10**4)).maximum
+    if needed > console.width:
+        return False
+    console.print(grid)
+    return True
+
+
+def _from_markdown(cell: str) -> Any:
+    """A cell's Markdown for rich: new lines and the bold part."""
+    from rich.text import Text
+
+    shown = Text()
+    for index, part in enumerate(cell.replace("<br>", "\n").split("**")):
+        shown.append(part, style="bold" if index % 2 else "")
+    return shown

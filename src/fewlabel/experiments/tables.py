@@ -14,7 +14,15 @@ from fewlabel.experiments import paper_values
 from fewlabel.experiments.measure import DESCRIBE
 from fewlabel.experiments.methods import METHODS
 from fewlabel.experiments.paper_values import Reported
-from fewlabel.experiments.plan import ITEMS, QUICK, ROWS, UNAVAILABLE, Row, Scope
+from fewlabel.experiments.plan import (
+    DEFAULT_SETS,
+    ITEMS,
+    QUICK,
+    ROWS,
+    UNAVAILABLE,
+    Row,
+    Scope,
+)
 from fewlabel.experiments.records import OK, Record, replaced
 from fewlabel.experiments.spec import Trial
 from fewlabel.experiments.summary import (
@@ -78,7 +86,9 @@ def accuracy_cells(name: str, scope: Scope, found: dict[str, Record]) -> dict[st
     for row in _shown(scope, found):
         if name == "table2":
             printed = paper_values.TABLE_2.get(row.paper or "", {})
-            made = {m: _method_cell(scope, row.name, m, found, printed.get(m)) for m in METHODS}
+            made = {
+                m: _method_cell(scope, row.name, m, found, printed.get(m)) for m in scope.methods
+            }
         else:
             printed = paper_values.TABLE_3.get(row.paper or "", {})
             made = {
@@ -101,8 +111,8 @@ def _shown(scope: Scope, found: dict[str, Record]) -> Iterator[Row]:
     seen = {(r["trial"]["dataset"], r["trial"].get("stratify", False)) for r in found.values()}
     for name, row in ROWS.items():
         has_records = (row.dataset, row.options.get("stratify", False)) in seen
-        extra = row.optional and row.paper and has_records
-        if name in scope.sets or ((extra or name == UNAVAILABLE) and not is_quick(scope)):
+        extra = (row.optional and row.paper and has_records) or name == UNAVAILABLE
+        if name in scope.sets or (extra and scope.sets == DEFAULT_SETS):
             yield row
 
 
@@ -145,7 +155,7 @@ def _table_2(scope: Scope, found: dict[str, Record]) -> Table:
         "too much, the cell names the smaller setting that was run instead.",
         *_quick_note(scope),
     )
-    return _accuracy_table("table2", dict.fromkeys(METHODS, ""), cells, notes)
+    return _accuracy_table("table2", dict.fromkeys(scope.methods, ""), cells, notes)
 
 
 def _table_3(scope: Scope, found: dict[str, Record]) -> Table:
@@ -188,7 +198,7 @@ def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
     for row in _shown(scope, found):
         printed = paper_values.TABLE_4.get(row.paper or "", {})
         rows[row.name] = {}
-        for method in METHODS:
+        for method in scope.methods:
             records = [
                 found[t.key] for t in scope.cell(row.name, method)
                 if t.key in found and found[t.key]["status"] == OK
@@ -206,7 +216,7 @@ def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
         f"{'; '.join(sorted(machines)) or 'none'}.",
         *_quick_note(scope),
     )
-    return Table("table4", ITEMS["table4"].title, dict.fromkeys(METHODS, ""), rows, notes)
+    return Table("table4", ITEMS["table4"].title, dict.fromkeys(scope.methods, ""), rows, notes)
 
 
 def _time_field(row: str, records: list[Record], printed: str | None, note: str) -> Field:
