@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from fewlabel.experiments.cli import reproduce
 from fewlabel.experiments.methods import METHODS
+from fewlabel.experiments.page import evidence_trials
 from fewlabel.experiments.plan import ITEMS, QUICK, trials_of
 
 TABLES = [name for name in ITEMS if name.startswith("table")]
@@ -37,10 +38,12 @@ def made(tmp_path_factory):
 def test_every_trial_of_the_plan_has_a_record(made):
     records = [json.loads(line) for line in (made[0] / "records.jsonl").read_text().splitlines()]
     planned = {t.key for item in ITEMS for t in trials_of(item, QUICK)}
+    planned |= {t.key for t in evidence_trials(QUICK)}
     assert {r["key"] for r in records} == planned
     assert {r["status"] for r in records} == {"ok"}
     methods = {r["trial"]["method"] for r in records}
-    assert methods == {name for name, m in METHODS.items() if m.available} | {"describe"}
+    available = {name for name, m in METHODS.items() if m.available}
+    assert methods == available | {"describe", "FSLA weighted"}
 
 
 @pytest.mark.parametrize("name", TABLES)
