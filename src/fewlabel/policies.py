@@ -92,6 +92,9 @@ class BoundPolicy(BaseEstimator):
 class FixedThreshold(BaseEstimator):
     """One threshold for every class and round (FSLA).
 
+    The paper's FSLA is this with ``pseudo_weight="uniform"``; with the weights of Algorithm 1, the
+    default, it is mostly better (docs/reproduction.md).
+
     Parameters
     ----------
     threshold : float in [0, 1], default=0.7
