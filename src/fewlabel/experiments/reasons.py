@@ -38,11 +38,18 @@ _FASHION = (
     "standard errors looks larger than it is"
 )
 
+_CURRICULUM = (
+    "not explained: on all other sets but MNIST CSLA agrees with the paper's. Two other readings "
+    "of its steps, all rows labelled anew in each and a third of all rows added in each, gave "
+    "less on four splits (not recorded)"
+)
+
 REASONS: dict[tuple[str, str, str], str] = {
     ("*", "mnist", "*"): _OTHER_SPLITS,
     ("*", "har_recomputed", "*"): "other features than the paper's",
     ("table2", "fashion", "MSLA"): _FASHION,
     ("table3", "fashion", "supervised"): _FASHION,
+    ("table2", "isolet", "CSLA"): _CURRICULUM,
     ("table2", "protein", "LS"): _SCALED,
     ("table2", "dna", "LS"): _SCALED,
     ("table2", "*", "LS"): _TRIED,
