@@ -268,6 +268,11 @@ def test_time_left():
     assert seconds_left([Trial("wine", "MSLA")], done, 2) == 4
     assert seconds_left([Trial("digits", "MSLA")], done, 1) == 6
     assert seconds_left([forest(0)], [], 1) is None
+    few = Trial("wine", "MSLA", n_rows=50)
+    done.append({"key": few.key, "trial": few.as_dict(), "total_seconds": 1.0})
+    assert seconds_left([Trial("wine", "MSLA", 10, n_rows=50)], done, 1) == 1
+    assert seconds_left([Trial("wine", "RF", n_rows=50)], done, 1) == 1
+    assert seconds_left([Trial("wine", "MSLA", 10)], done, 1) == 8
     assert clock(3725) == "1:02:05"
 
 

@@ -8,27 +8,33 @@ from statistics import fmean
 from typing import Any
 
 from fewlabel.experiments.records import Record
-from fewlabel.experiments.spec import Trial
+from fewlabel.experiments.spec import Trial, trial_from
 
 
 def seconds_left(todo: Iterable[Trial], records: list[Record], jobs: int) -> float | None:
     """Estimated wall time of the trials without a record, or None if nothing is known yet.
 
-    A trial is expected to take as long as those of its method on its data set did; failing that,
-    those on its data set; failing that, all.
+    A trial is expected to take as long as those of its method on as many rows of its data set, with
+    as many trees, did; failing that, those of any method there; failing that, on any number of its
+    rows; failing that, all.
     """
     known = {record["key"] for record in records}
     times: dict[Any, list[float]] = defaultdict(list)
     for record in records:
-        trial = record["trial"]
-        for group in ((trial["dataset"], trial["method"]), trial["dataset"], None):
+        for group in _groups(trial_from(record["trial"])):
             times[group].append(record["total_seconds"])
     if not times:
         return None
     means = {group: fmean(values) for group, values in times.items()}
     expected = [
-        means.get((trial.dataset, trial.method), means.get(trial.dataset, means[None]))
+        next(means[group] for group in _groups(trial) if group in means)
         for trial in todo
         if trial.key not in known
     ]
     return sum(expected) / jobs
+
+
+def _groups(trial: Trial) -> list[tuple[Any, ...]]:
+    """Trials that are like this one, the most alike first."""
+    size = (trial.dataset, trial.n_rows)
+    return [(*size, trial.n_trees, trial.method), size, (trial.dataset,), ()]
