@@ -48,9 +48,10 @@ just that.
 """
 
 _WEIGHTS = """\
-In the tables FSLA is the classical method, in which every row weighs the same: that agrees with the
-paper's figures. Algorithm 1, and so MSLA and CSLA, gives the labelled rows as much weight in all as
-the pseudo-labelled ones. This is FSLA with and without these weights, on the same splits.
+In the tables FSLA is the classical method, in which every row weighs the same: that agrees with
+most of the paper's figures, and the other does not. Algorithm 1, and so MSLA and CSLA, gives the
+labelled rows as much weight in all as the pseudo-labelled ones. This is FSLA with and without these
+weights, on the same splits.
 """
 
 
@@ -135,7 +136,7 @@ def paired(scope: Scope, found: dict[str, Record], ours: str, base: str) -> Iter
             yield f"| {row_title(row)} | 0 | not run | | | | |"
             continue
         gain = pairs[:, 0] - pairs[:, 1]
-        p = f"{wilcoxon(gain).pvalue:.3f}" if len(gain) > 1 and gain.any() else "–"
+        p = _p_text(wilcoxon(gain).pvalue) if len(gain) > 1 and gain.any() else "–"
         if gain.mean() < 0:
             below.append(row_title(row))
         yield (
@@ -148,6 +149,10 @@ def paired(scope: Scope, found: dict[str, Record], ours: str, base: str) -> Iter
         yield f"{ours}'s mean is below {base}'s on: {', '.join(below)}."
     else:
         yield f"{ours}'s mean is at least {base}'s on every set that was run."
+
+
+def _p_text(p: float) -> str:
+    return f"{p:.3f}" if p >= 0.0005 else "< 0.001"
 
 
 def _pairs(
