@@ -136,7 +136,7 @@ def paired(scope: Scope, found: dict[str, Record], ours: str, base: str) -> Iter
             yield f"| {row_title(row)} | 0 | not run | | | | |"
             continue
         gain = pairs[:, 0] - pairs[:, 1]
-        p = _p_text(wilcoxon(gain).pvalue) if len(gain) > 1 and gain.any() else "–"
+        p = _p_text(float(wilcoxon(gain).pvalue)) if len(gain) > 1 and gain.any() else "–"
         if gain.mean() < 0:
             below.append(row_title(row))
         yield (
