@@ -39,7 +39,7 @@ just that.
 - HAR: **features recomputed** from the genuine windows and labels; the published feature file was
   not at hand, so its row cannot be expected to agree with the paper's.
 - SensIT: **not available**; no figure was measured.
-- Where the paper's setting was too much for this machine (a grid of 70,000 rows, 200 trees grown
+- Where the paper's setting was too much for this machine (a grid on 70,000 rows, 200 trees grown
   11 times, a kernel of 70,000 × 70,000), the cell names the smaller one that was run. `--full`
   runs and shows the paper's.
 - The standard deviation has the divisor n; the paper does not say which it used.
@@ -49,7 +49,7 @@ just that.
 
 _WEIGHTS = """\
 In the tables FSLA is the classical method, in which every row weighs the same: that agrees with
-most of the paper's figures, and the other does not. Algorithm 1, and so MSLA and CSLA, gives the
+most of the paper's figures, the other with few. Algorithm 1, and so MSLA and CSLA, gives the
 labelled rows as much weight in all as the pseudo-labelled ones. This is FSLA with and without these
 weights, on the same splits.
 """
