@@ -32,8 +32,9 @@ Made by `make baselines` from the records in `results/`; `make baselines-run` an
 `make baselines-full` run the trials that have no record. Accuracy on the unlabelled rows (ACC-U),
 mean ± standard deviation over the paper's own random splits (in brackets: how many). LS, QN-S3VM,
 Semi-LDA and DAS-RF show the point of the paper's grid with the best mean over the splits: as in
-the paper they are **tuned on the labels they are scored on**. SE is the difference to the paper in
-standard errors of that difference; **bold** where it exceeds 2, with the reason further down.
+the paper they are **tuned on the labels they are scored on** (only DAS-RF on Isolet has a single
+point, the best one of the other sets). SE is the difference to the paper in standard errors of that
+difference; **bold** where it exceeds 2, with the reason further down.
 
 Choices that are ours: LS (dense RBF kernel, σ read as scikit-learn's `gamma`, α = 0.2 and at most
 30 iterations, its defaults) and QN-S3VM (linear) get features scaled to [-1, 1] by their range over

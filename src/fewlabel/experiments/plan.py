@@ -105,7 +105,7 @@ REDUCED: dict[tuple[str, str], Reduced] = (
     }
     | {
         (row, "DAS-RF"): Reduced("one point of the grid", point=_BEST)
-        for row in ("har_recomputed", "letter")
+        for row in ("isolet", "har_recomputed", "letter")
     }
     | {("fashion", "FSLA"): Reduced("50 trees", n_trees=50)}
 )
