@@ -8,6 +8,8 @@ import os
 import platform
 from pathlib import Path
 
+from fewlabel.outputs import replaced
+
 SECTIONS = ["search", "self_learning", "fast_forest", "max_train", "cbounds", "baselines"]
 """Modules of this package with TITLE, NOTE and ``measure(quick) -> list of rows (dicts)``."""
 
@@ -60,9 +62,8 @@ def _update(path: Path, title: str, body: str) -> None:
         f"({_machine()}). Compare the ratios: the seconds depend on the machine.\n"
     )
     page += "".join(f"\n## {name}\n\n{text.rstrip()}\n" for name, text in sections.items())
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(page)
-    temporary.replace(path)
+    with replaced(path) as part:
+        part.write_text(page)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from fewlabel.outputs import replaced
+
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Rows as a Markdown table."""
@@ -21,6 +23,5 @@ def put(path: Path, name: str, text: str) -> None:
     block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     if not block.search(page):
         raise ValueError(f"{path} has no place for the table {name!r}: <!-- {name} -->")
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(block.sub(lambda m: m[1] + text + "\n" + m[2], page), encoding="utf-8")
-    temporary.replace(path)
+    with replaced(path) as part:
+        part.write_text(block.sub(lambda m: m[1] + text + "\n" + m[2], page), encoding="utf-8")

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from fewlabel.experiments.methods import METHODS, VARIANTS
 from fewlabel.experiments.plan import Scope
-from fewlabel.experiments.records import replaced
 from fewlabel.experiments.run import Limits, Progress, run
 from fewlabel.experiments.spec import Trial
+from fewlabel.outputs import replaced
 
 RECORDS = Path("results/baselines.jsonl")
 SCALING = Path("results/baselines_scaling.json")

@@ -20,10 +20,11 @@ from benchmarks.competitors import (
 from benchmarks.competitors_reasons import REASONS
 from fewlabel.datasets import PAPER_SETS
 from fewlabel.experiments.paper_values import TABLE_2, TABLE_4
-from fewlabel.experiments.records import OK, Record, read_records, replaced
+from fewlabel.experiments.records import OK, Record, read_records
 from fewlabel.experiments.spec import PAPER_TREES
 from fewlabel.experiments.summary import Cell, by_key, cell, params_text
 from fewlabel.experiments.tables import duration, number
+from fewlabel.outputs import replaced
 
 INTRO = """\
 # The competitors, measured

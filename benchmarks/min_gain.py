@@ -15,6 +15,7 @@ import numpy as np
 
 from fewlabel import BoundPolicy, Selection, SelfLearningClassifier
 from fewlabel.datasets import load_dataset, mask_labels, paper_split
+from fewlabel.outputs import replaced
 
 GAINS = (0.001, 0.01, 0.1)
 PAGE = """# Are the last rounds worth it?
@@ -124,8 +125,8 @@ def main() -> None:
     saved = spent["stop 0.01"] / spent["paper's rule"]
     page = PAGE.format(table="\n".join(lines), worst=worst, saved=saved)
     if options.write:
-        options.write.with_suffix(".tmp").write_text(page)
-        options.write.with_suffix(".tmp").replace(options.write)
+        with replaced(options.write) as part:
+            part.write_text(page)
     print(page)
 
 

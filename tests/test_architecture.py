@@ -16,9 +16,9 @@ SOURCE = Path(fewlabel.__file__).parent
 
 # Each module may import those before it; siblings on one line do not know each other.
 LAYERS = [
-    ["_errors", "_validation", "_openml"],
+    ["_errors", "_validation"],
     ["votes", "margins", "fast_forest", "tables", "outputs", "preprocessing"],
-    ["statistics", "cbound", "held_out", "voters"],
+    ["_openml", "statistics", "cbound", "held_out", "voters"],
     ["transductive", "mislabeling", "bound_search"],
     ["thresholds", "pac_bayes", "bounds"],
     ["policies", "_training", "model_selection", "assessment"],

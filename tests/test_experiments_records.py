@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from fewlabel.experiments.records import RecordWriter, pending, read_records, replaced
+from fewlabel.experiments.records import RecordWriter, pending, read_records
 from fewlabel.experiments.spec import Trial, trial_from
 
 UNLIMITED = {"seconds": None, "memory_mib": None}
@@ -114,19 +114,3 @@ def test_what_runs_again():
     assert not runs_again(slow, seconds=10.0)
     assert runs_again(big, memory_mib=101.0)
     assert not runs_again(big, memory_mib=99.0)
-
-
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "folder" / "table.md"
-    with replaced(path) as part:
-        part.write_text("old")
-
-    def fail():
-        with replaced(path) as part:
-            part.write_text("half")
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail()
-    assert path.read_text() == "old"
-    assert [p.name for p in path.parent.iterdir()] == ["table.md"]

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewlabel._errors import UserError, shorten
-from fewlabel.outputs import Outputs
+from fewlabel._errors import shorten
 from fewlabel.preprocessing import make_transformer, plan_columns, to_frame
 from fewlabel.tables import formula_safe, read_table, write_csv, write_table
 
@@ -77,31 +76,6 @@ def test_a_few_odd_cells_do_not_make_numbers_text():
     values = to_frame(pa.table({"n": numbers, "m": numbers}), plan)["n"].to_numpy()
     assert np.isnan(values[[95, 96, 97, 98]]).all()
     assert np.isfinite(values[99])  # infinity is cut to what a forest can hold
-
-
-def test_outputs_appear_together_or_not_at_all(tmp_path: Path):
-    first, second = tmp_path / "a.txt", tmp_path / "b.txt"
-
-    def write(fail: bool) -> None:
-        with Outputs([first, second], force=True) as outputs:
-            outputs.path(first).write_text("new")
-            if fail:
-                raise RuntimeError
-            outputs.path(second).write_text("new")
-            assert not second.exists()
-
-    first.write_text("old")
-    with pytest.raises(RuntimeError):
-        write(fail=True)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
-    assert first.read_text() == "old"
-    write(fail=False)
-    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"a.txt": "new", "b.txt": "new"}
-
-
-def test_two_outputs_of_one_name(tmp_path: Path):
-    with pytest.raises(UserError, match="same name"):
-        Outputs([tmp_path / "a.csv", tmp_path / "x" / ".." / "a.csv"])
 
 
 def test_messages_are_short_and_printable():

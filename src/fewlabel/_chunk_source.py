@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fewlabel._validation import n_rows, take_rows, unlabeled_mask
+from fewlabel.outputs import replaced
 
 CHUNK_ROWS = 65_536
 """Rows of a chunk read from Parquet: a few MiB, and enough that the work per chunk dominates."""
@@ -272,6 +273,5 @@ def write_part(folder: Path, position: int, columns: dict[str, Any]) -> None:
             f"that all workers share."
         )
     # A task that is repeated after a lost worker writes the same part under the same name.
-    temporary = folder / f".part-{position:06d}.{os.getpid()}.tmp"
-    parquet.write_table(pyarrow.table(columns), temporary)
-    temporary.replace(folder / f"part-{position:06d}.parquet")
+    with replaced(folder / f"part-{position:06d}.parquet") as temporary:
+        parquet.write_table(pyarrow.table(columns), temporary)

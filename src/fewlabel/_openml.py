@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewlabel.outputs import replaced
+
 SERVER = "https://api.openml.org"
 """Where the descriptions are; the environment variable FEWLABEL_OPENML names a mirror."""
 
@@ -49,9 +51,7 @@ def describe(data_id: int, server: str | None = None) -> dict[str, Any]:
 
 def download(description: dict[str, Any], target: Path, progress: Progress | None = None) -> Path:
     """Download a description's file to ``target``; verify its MD5 before it gets that name."""
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
+    with replaced(target) as part:
         digest = _stream(description["url"], part, progress)
         expected = description["md5_checksum"]
         if digest != expected:
@@ -59,9 +59,6 @@ def download(description: dict[str, Any], target: Path, progress: Progress | Non
                 f"the file at {description['url']} has MD5 {digest}, but OpenML lists {expected}: "
                 f"the download is incomplete or the file was changed. Nothing was kept"
             )
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
     return target
 
 

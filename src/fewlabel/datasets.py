@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewlabel._openml import DownloadError, Progress, describe, download, read_arff
 from fewlabel._validation import UNLABELED
+from fewlabel.outputs import replaced
 
 __all__ = [
     "BUNDLED",
@@ -269,9 +270,8 @@ def _fetch(name: str, folders: list[Path]) -> Dataset:
             f"OpenML's {info.openml_name} has (rows, columns, classes) {found}, the paper's "
             f"Table 1 {expected}: it is another version. {_how_to_supply(name, folders)}"
         )
-    part = target.with_name(f"{name}.{os.getpid()}.part.npz")
-    np.savez_compressed(part, X=X, y=y)
-    part.replace(target)
+    with replaced(target) as part, part.open("wb") as file:
+        np.savez_compressed(file, X=X, y=y)
     return _load_file(target)
 
 

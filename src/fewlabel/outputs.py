@@ -5,12 +5,25 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from fewlabel._errors import UserError, shorten
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Give a temporary path to write to; rename it to ``path`` if nothing was raised."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = _temporary(path)
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 class Outputs:
@@ -50,7 +63,7 @@ class Outputs:
 
     def path(self, target: Path) -> Path:
         """Where to write what shall become ``target``."""
-        temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
+        temporary = _temporary(target)
         # Noted before it is made: an interrupt in between must not leave it behind.
         self._temporary[target] = temporary
         temporary.touch(exist_ok=False)
@@ -71,6 +84,11 @@ class Outputs:
         finally:
             for temporary in self._temporary.values():
                 temporary.unlink(missing_ok=True)
+
+
+def _temporary(target: Path) -> Path:
+    # In the same folder, since a rename works within one file system.
+    return target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
 
 
 def _identity(path: Path) -> Path:

@@ -13,9 +13,10 @@ import numpy as np
 
 from fewlabel.experiments.observe import CONFIDENT, RELAXATIONS
 from fewlabel.experiments.plan import FIGURE_1_METHODS, ITEMS, Scope, figure_sets, small_trials
-from fewlabel.experiments.records import OK, Record, replaced
+from fewlabel.experiments.records import OK, Record
 from fewlabel.experiments.summary import by_key, cell
 from fewlabel.experiments.tables import is_quick, row_title
+from fewlabel.outputs import replaced
 
 # Okabe and Ito's colours: told apart by colour-blind readers and in print.
 COLOURS = {
@@ -55,7 +56,9 @@ def draw(name: str, scope: Scope, records: Iterable[Record], folder: Path) -> li
             with replaced(path) as part:
                 # No date in the file: the same records give the same bytes.
                 metadata = {"Date": None} if suffix == "svg" else {}
-                figure.savefig(part, dpi=_DPI, bbox_inches="tight", metadata=metadata)
+                figure.savefig(
+                    part, format=suffix, dpi=_DPI, bbox_inches="tight", metadata=metadata
+                )
             paths.append(path)
         plt.close(figure)
     return paths

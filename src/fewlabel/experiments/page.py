@@ -11,7 +11,7 @@ from fewlabel.experiments.methods import METHODS
 from fewlabel.experiments.paper_values import MODES
 from fewlabel.experiments.plan import ITEMS, ROWS, Scope
 from fewlabel.experiments.reasons import evidence, reason
-from fewlabel.experiments.records import ERROR, OK, Record, replaced
+from fewlabel.experiments.records import ERROR, OK, Record
 from fewlabel.experiments.render import render
 from fewlabel.experiments.spec import Trial
 from fewlabel.experiments.summary import FAR, Cell, by_key, cell, trials_text
@@ -22,6 +22,7 @@ from fewlabel.experiments.tables import (
     number,
     row_title,
 )
+from fewlabel.outputs import replaced
 
 _INTRO = """# The paper's experiments, reproduced
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -139,15 +139,3 @@ def pending(
     """The trials, each once and in order, that the records do not settle."""
     settled = {record["key"] for record in records if is_settled(record, limits)}
     return [trial for trial in dict.fromkeys(trials) if trial.key not in settled]
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; rename it to ``path`` if nothing was raised."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
-    try:
-        yield part
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

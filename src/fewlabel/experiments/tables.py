@@ -23,7 +23,7 @@ from fewlabel.experiments.plan import (
     Row,
     Scope,
 )
-from fewlabel.experiments.records import OK, Record, replaced
+from fewlabel.experiments.records import OK, Record
 from fewlabel.experiments.spec import Trial
 from fewlabel.experiments.summary import (
     COMPARED,
@@ -34,6 +34,7 @@ from fewlabel.experiments.summary import (
     ranked,
     trials_text,
 )
+from fewlabel.outputs import replaced
 
 MODE_HEADS = {"uniform": "Uniform 1/K", "supervised": "Supervised votes", "oracle": "Oracle"}
 
