@@ -22,6 +22,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from fewlabel._errors import UserError
+from fewlabel.outputs import replaced
 from fewlabel.report.summarize import summarize
 
 __all__ = ["FORMATS", "Report", "render"]
@@ -75,7 +76,9 @@ class Report:
     def save(self, path: str | Path) -> Path:
         """Write the report; the ending (.html, .json, .md) tells the format."""
         path = Path(path)
-        path.write_text(render(self.summary, format_of(path)), encoding="utf-8")
+        text = render(self.summary, format_of(path))
+        with replaced(path) as part:
+            part.write_text(text, encoding="utf-8")
         return path
 
     def _repr_html_(self) -> str:
