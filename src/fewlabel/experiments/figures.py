@@ -90,8 +90,11 @@ _STYLE = {
 }
 
 
+_COLUMNS = 4
+
+
 def _panels(plt: Any, count: int, width: float = 3.1, height: float = 2.7) -> tuple[Any, list[Any]]:
-    columns = min(max(count, 1), 4)
+    columns = min(max(count, 1), _COLUMNS)
     lines = max(1, -(-count // columns))
     size = (max(width * columns, 4.6), height * lines + 0.5)
     figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False)
@@ -242,9 +245,10 @@ def _relaxation(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
             )  # fmt: skip
         axis.set_title(f"{row_title(row)}, {_trials(len(seen))}")
         axis.set_xlabel("trial")
-        axis.set_ylabel("CBIL")
         axis.set_xlim(0.5, max(numbers) + 0.5)
         axis.set_xticks(range(1, max(numbers) + 1, 1 + max(numbers) // 10))
+    for axis in axes[::_COLUMNS]:
+        axis.set_ylabel("CBIL")
     _head(figure, "figure3", remark)
     _legend_below(figure, axes)
     return figure
@@ -321,8 +325,8 @@ def _calibration(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
         axis.set_xlabel("winning vote")
         axis.set_xlim(0, 1.03)
         axis.set_ylim(0, 1.05)
-    if axes:
-        axes[0].set_ylabel("accuracy (area: share of rows)")
+    for axis in axes[::_COLUMNS]:
+        axis.set_ylabel("accuracy (area: share of rows)")
     _head(figure, "figure6", remark)
     _legend_below(figure, axes)
     return figure
