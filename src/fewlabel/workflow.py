@@ -164,9 +164,9 @@ def target_labels(column: pa.ChunkedArray, unlabeled: str) -> NDArray[Any]:
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
         # A table with empty cells often turned whole-number labels into 1.0, 2.0, …
-        whole = pc.all(pc.equal(column, pc.floor(column))).as_py()
         finite = pc.if_else(pc.is_finite(column), column, None)
-        column = finite.cast(pa.int64()) if whole else finite
+        whole = pc.and_(pc.equal(finite, pc.floor(finite)), pc.less(pc.abs(finite), 2.0**53))
+        column = finite.cast(pa.int64()) if pc.all(whole).as_py() else finite
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     empty = pc.or_kleene(pc.equal(text, ""), pc.equal(text, unlabeled.strip()))
     filled = pc.if_else(pc.fill_null(empty, True), None, text)
