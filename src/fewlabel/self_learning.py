@@ -233,8 +233,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         )
         if len(training.unlabeled) == 0:
             warnings.warn(
-                "y has no unlabelled row: SelfLearningClassifier fits its estimator on the "
-                "labelled rows only, as without self-learning.",
+                f"y has no unlabelled row: {type(self).__name__} learns from the labelled rows "
+                f"only, without self-learning.",
                 stacklevel=2,
             )
         self._learn(training, self._base_estimator(int(seeds[0])), policy)
