@@ -14,7 +14,7 @@ from fewlabel.console import Console
 from fewlabel.model_files import load_model, save_model
 from fewlabel.outputs import Outputs
 from fewlabel.report import format_of, render
-from fewlabel.report.words import percent
+from fewlabel.report.words import count, percent
 from fewlabel.tables import read_table, table_format, write_table
 from fewlabel.workflow import FitOptions, fit_table, predict_table
 
@@ -81,9 +81,10 @@ def fit_folder_command(
     console.done()
     bound = summary["error_bound"]["value"]
     console.say(
-        f"{summary['n_unlabeled']:,} rows labelled from {summary['n_labeled']:,} labels, "
-        f"{summary['n_pseudo_labeled']:,} of them pseudo-labelled in {len(summary['rounds'])} "
-        f"rounds. At most {percent(bound)} are wrong (estimate)."
+        f"{count(summary['n_unlabeled'], 'row')} labelled from "
+        f"{count(summary['n_labeled'], 'label')}, {summary['n_pseudo_labeled']:,} of them "
+        f"pseudo-labelled in {count(len(summary['rounds']), 'round')}. "
+        f"At most {percent(bound)} are wrong (estimate)."
     )
     for note in summary["notes"]:
         console.say(f"! {note}")
@@ -141,7 +142,8 @@ def predict_command(
     console.done()
     trusted = int(sum(labelled.column(f"{loaded.target}_trusted").to_pylist()))
     share = percent(trusted / labelled.num_rows, 0)
-    console.say(f"{labelled.num_rows:,} rows labelled, {trusted:,} ({share}) of them trusted.")
+    rows = count(labelled.num_rows, "row")
+    console.say(f"{rows} labelled, {trusted:,} ({share}) of them trusted.")
     console.say(f"→ {out}")
     console.result({"n_rows": labelled.num_rows, "n_trusted": trusted, "files": {"out": str(out)}})
 
