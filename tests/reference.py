@@ -6,6 +6,8 @@ docstrings of the fast code name). Nothing here is optimised, nothing is shared 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 # --- Section 3: votes, risks -----------------------------------------------------------------
@@ -259,7 +261,8 @@ def confident_joint(labels, proba):
         t.append(sum(own) / len(own) if own else float("inf"))
     C = np.zeros((K, K))
     for y, p in zip(labels, proba):
-        above = [j for j in range(K) if p[j] >= t[j]]
+        # A mean of equal numbers differs from them by rounding only.
+        above = [j for j in range(K) if p[j] >= t[j] or math.isclose(p[j], t[j], rel_tol=1e-12)]
         if above:
             C[y, max(above, key=lambda j: p[j])] += 1
     return C

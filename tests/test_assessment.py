@@ -161,8 +161,36 @@ def test_held_out_votes_fall_back_to_cross_fitting(digits):
     np.testing.assert_array_equal(held_out_votes(forest, X, y), out_of_bag_votes(forest, X))
 
 
+@pytest.mark.parametrize("unknown", [-1, np.nan, None])
+def test_true_labels_may_be_known_for_some_rows(fitted, digits, unknown):
+    X, y, masked = digits
+    truth = y.astype(object)
+    truth[::3] = unknown
+    rows = np.flatnonzero((masked == -1) & (np.arange(len(y)) % 3 != 0))
+    error = np.mean(fitted.transduction_[rows] != y[rows])
+    assert 0 < error < 1
+    bound = fitted.bounds(X, masked, y_true=truth)[0]
+    assert bound.value - bound.excess == pytest.approx(error)
+
+
+def test_a_true_class_that_fit_has_not_seen_is_an_error_of_the_vote(fitted, digits):
+    X, y, masked = digits
+    truth, row = y.copy(), np.flatnonzero((masked == -1) & (fitted.transduction_ == y))[0]
+    truth[row] = 99
+    right, wrong = (fitted.bounds(X, masked, y_true=t)[0].excess for t in (y, truth))
+    assert right - wrong == pytest.approx(1 / (masked == -1).sum())
+
+
 def test_bad_input_is_an_error_that_says_what(fitted, digits):
     X, y, masked = digits
+    for truth, message in (
+        (y.astype(str), "no class of fit"),
+        (masked, "no class of fit"),
+        (np.tile(y, 2), "one entry for each of the 600 rows"),
+        (y[:5], "one entry for each of the 600 rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fitted.bounds(X, masked, y_true=truth)
     with pytest.raises(ValueError, match="fitted on"):
         fitted.bounds(X[:50], masked[:50])
     with pytest.raises(ValueError, match="no unlabelled row"):

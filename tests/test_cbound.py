@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -225,6 +226,43 @@ def test_the_error_names_a_relaxation_that_works():
     assert np.isfinite(c_bound_imperfect(votes, imperfect, P, relaxation=0.300001))
 
 
+@pytest.mark.parametrize("margin", ["multiclass", "binary"])
+@pytest.mark.parametrize("distance", [1e-3, 1e-8, 1e-12])
+def test_moments_near_a_tie_are_not_rounding_errors(margin, distance):
+    rng = np.random.default_rng(0)
+    votes = 0.5 + np.outer(distance * rng.random(50), [-1, 1])
+    proba = rng.dirichlet(np.ones(2), 50)
+    first = second = Fraction(0)
+    for row, p in zip(votes.tolist(), proba.tolist()):
+        for c in range(2):
+            vote, other = Fraction(row[c]), Fraction(row[1 - c])
+            m = 2 * vote - 1 if margin == "binary" else vote - other
+            first, second = first + Fraction(p[c]) * m, second + Fraction(p[c]) * m**2
+    found = margin_moments(votes, proba, margin=margin)
+    assert found == pytest.approx((float(first / 50), float(second / 50)), rel=1e-4, abs=0)
+
+
+def test_labels_that_were_drawn_are_no_guarantee():
+    """One draw for each row can agree with the vote where it matters, as here."""
+    votes = np.array([[1.0, 0.0]] * 4 + [[0.5, 0.5]])
+    y, drawn = np.array([1, 0, 0, 0, 0]), np.array([0, 0, 0, 0, 1])
+    table = bounds_table(
+        votes,
+        np.eye(2)[y],
+        imperfect_proba=drawn,
+        mislabeling=[[0.8, 0.2], [0.2, 0.8]],
+        exact=True,
+        error=0.2,
+    )
+    below = {bound.name: bound.kind for bound in table if bound.excess < -1e-9}
+    assert "CBIL" in below
+    assert set(below.values()) == {"estimate"}
+    # Without mislabelling a label is its distribution.
+    truth = np.eye(2)[y]
+    for bound in bounds_table(votes, truth, imperfect_proba=y, mislabeling=np.eye(2), exact=True):
+        assert bound.kind == "guarantee"
+
+
 def test_labels_that_contradict_the_matrix_are_no_guarantee():
     """Labels copied from the vote agree with it always; a noisy matrix says they cannot."""
     votes = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
@@ -258,6 +296,12 @@ def test_trace_equals_single_bounds(case, relaxations):
             assert value == single
         else:
             assert value == 1.0
+
+
+def test_trace_of_one_relaxation():
+    votes, P = np.array([[0.9, 0.1]]), [[0.8, 0.2], [0.2, 0.8]]
+    one, many = relaxation_trace(votes, [0], P, 0.5), relaxation_trace(votes, [0], P, [0.5])
+    assert one.bound.tolist() == many.bound.tolist()
 
 
 def test_trace_default_grid():
@@ -340,6 +384,20 @@ VOTES = [[0.6, 0.3, 0.1], [0.1, 0.8, 0.1]]
         (lambda: margin_moments(VOTES, VOTES, weights=[1.0]), "same shape"),
         (lambda: smallest_relaxation(VOTES, np.eye(2)), "same shape"),
         (lambda: bounds_table(VOTES, VOTES, mislabeling=NOISY), "together"),
+        (
+            lambda: bounds_table(
+                VOTES, VOTES, imperfect_proba=VOTES, mislabeling=NOISY, relaxation=np.nan
+            ),
+            "relaxation must be",
+        ),
+        (
+            lambda: bounds_table(VOTES, VOTES, imperfect_proba=VOTES, mislabeling=np.eye(2)),
+            "same shape",
+        ),
+        (lambda: smallest_relaxation(VOTES, NOISY, gap=0.0), "gap must be"),
+        (lambda: smallest_relaxation(VOTES, NOISY, gap=np.nan), "gap must be"),
+        (lambda: margin_moments(VOTES, VOTES, weights=[1.0, np.nan, 1.0]), "finite"),
+        (lambda: margin_moments(VOTES, VOTES, weights=[1.0, -1.0, 1.0]), "not negative"),
     ],
 )
 def test_bad_input_is_an_error_that_says_what(call, message):

@@ -159,6 +159,25 @@ def test_held_out_counts_count(n_classes, n, seed):
             assert counts[i, j] == sum(1 for a, b in zip(y_hat, y) if (a, b) == (i, j))
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64])
+def test_codes_of_one_byte_do_not_overflow(dtype):
+    codes = np.arange(20, dtype=dtype)
+    np.testing.assert_array_equal(held_out_counts(codes, codes, 20), np.eye(20))
+    sure = np.full((20, 20), 0.01 / 19)
+    np.fill_diagonal(sure, 0.99)
+    np.testing.assert_allclose(confident_counts(codes, sure), np.eye(20))
+
+
+def test_no_rows_have_no_counts():
+    assert held_out_counts([], [], 2).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_confident_counts_of_equal_probabilities():
+    """The mean of three numbers 0.8 is 0.8000000000000002 in floating point."""
+    counts = confident_counts([0, 0, 0, 1], [[0.8, 0.2]] * 3 + [[0.2, 0.8]])
+    assert counts.tolist() == [[3.0, 0.0], [0.0, 1.0]]
+
+
 @given(distributions(20, 3), st.integers(0, 2**32 - 1))
 def test_confident_counts_equal_the_literal_rule(proba, seed):
     labels = np.random.default_rng(seed).integers(0, 3, 20)

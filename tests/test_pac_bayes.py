@@ -206,6 +206,17 @@ def test_what_says_nothing_is_trivial_and_flagged(votes, labels, counts, options
     assert not bound.applies
 
 
+@pytest.mark.parametrize("inequality", ["kl", "pinsker"])
+def test_a_negative_bound_refutes_its_assumption(inequality):
+    """Labels copied from the vote, and a matrix that says they are often wrong."""
+    votes = np.tile([[1.0, 0.0], [0.0, 1.0]], (5000, 1))
+    counts = [[7000, 3000], [3000, 7000]]
+    bound = pac_bayes_c_bound(votes, votes.argmax(axis=1), counts, inequality=inequality)
+    assert bound.value < 0
+    assert bound.kind == "estimate"
+    assert "contradicted" in bound.assumption
+
+
 def test_relaxation_makes_a_small_delta_usable():
     votes, labels = [[0.99, 0.01]] * 4000, [0] * 4000
     few = [[8, 1], [1, 8]]
@@ -231,6 +242,10 @@ def test_relaxation_makes_a_small_delta_usable():
         (lambda v, y: kl_divergence([1, 1], [1, 1, 1]), "same shape"),
         (lambda v, y: kl_divergence([-1, 2]), "posterior"),
         (lambda v, y: mislabeling_radius([5], 0.0), "epsilon"),
+        (lambda v, y: kl_interval(5.0, 0.1), "mean must lie"),
+        (lambda v, y: kl_interval(np.nan, 0.1), "mean must lie"),
+        (lambda v, y: kl_interval(0.5, -1.0), "budget must be"),
+        (lambda v, y: kl_interval(0.5, np.nan), "budget must be"),
     ],
 )
 def test_bad_input_is_an_error_that_says_what(call, message):

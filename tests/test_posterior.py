@@ -208,6 +208,7 @@ def test_gibbs_is_stable_and_keeps_excluded_voters_out():
         ({"errors": [np.nan], "n_rows": 5}, "errors must be a vector of finite"),
         ({"errors": [], "n_rows": 5}, "errors must be a vector"),
         ({"errors": [0.1], "n_rows": 0}, "n_rows must be at least 1"),
+        ({"errors": [0.1], "n_rows": np.nan}, "n_rows must be at least 1"),
         ({"errors": [0.1], "n_rows": 5, "temperature": -1}, "temperature must be"),
         ({"errors": [0.1], "n_rows": 5, "prior": [1, 1]}, r"prior must have shape \(1,\)"),
         ({"errors": [0.1], "n_rows": 5, "prior": [-1]}, "prior must be finite"),

@@ -170,7 +170,9 @@ def check_labels(labels: ArrayLike, votes: NDArray[np.float64]) -> NDArray[np.fl
     return check_label_proba(array, votes)
 
 
-def check_codes(labels: ArrayLike, n_classes: int, n_samples: int | None = None) -> NDArray[Any]:
+def check_codes(
+    labels: ArrayLike, n_classes: int, n_samples: int | None = None
+) -> NDArray[np.intp]:
     """Return class codes 0..n_classes-1, of shape (n_samples,) if that is given."""
     codes = np.asarray(labels)
     if codes.ndim != 1 or (n_samples is not None and len(codes) != n_samples):
@@ -183,7 +185,7 @@ def check_codes(labels: ArrayLike, n_classes: int, n_samples: int | None = None)
             f"Labels must be class codes 0..{n_classes - 1} (integers), the columns of the votes. "
             f"Got {np.unique(codes)[:5]} of type {codes.dtype}. Unlabelled rows have no place here."
         )
-    return codes
+    return codes.astype(np.intp, copy=False)  # codes of pairs would overflow one byte
 
 
 def check_mislabeling(mislabeling: ArrayLike) -> NDArray[np.float64]:

@@ -16,7 +16,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._validation import UNLABELED, encode_target, indexable_rows, take_rows
+from fewlabel._validation import (
+    UNLABELED,
+    encode_target,
+    indexable_rows,
+    take_rows,
+    unlabeled_mask,
+)
 from fewlabel.bounds import Bound, bounds_table
 from fewlabel.held_out import held_out_votes
 from fewlabel.margins import Floats
@@ -168,6 +174,32 @@ def estimate_mislabeling(
     return mislabeling_matrix(METHODS[method](evidence), smoothing=smoothing)
 
 
+# --- true labels, where they are known -------------------------------------------------------
+
+
+def true_codes(
+    classifier: SelfLearningClassifier, y_true: ArrayLike, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which of the rows have a known true label, and its code; -1 for a class unknown to ``fit``.
+
+    A missing value, and the marker of unlabelled rows, say that a label is not known.
+    """
+    column, n_samples = np.asarray(y_true), len(classifier.labeled_iter_)
+    if column.shape != (n_samples,):
+        raise ValueError(
+            f"y_true must have one entry for each of the {n_samples} rows of fit. "
+            f"Got shape {column.shape} instead."
+        )
+    missing = unlabeled_mask(column, None)
+    known = np.flatnonzero(~missing[rows])
+    order: dict[Any, int] = {c: code for code, c in enumerate(classifier.classes_.tolist())}
+    marker = -1 if classifier.missing_label == "auto" else classifier.missing_label
+    labels = column[rows[known]].tolist()
+    stated = np.array([label in order or label != marker for label in labels], dtype=bool)
+    codes = np.array([order.get(label, -1) for label in labels], dtype=np.intp)
+    return known[stated], codes[stated]
+
+
 # --- the table -------------------------------------------------------------------------------
 
 
@@ -194,8 +226,13 @@ def transduction_bounds(
     error = None
     if y_true is not None:
         unlabeled = np.flatnonzero(encode_target(y, classifier.missing_label)[0] == UNLABELED)
-        truth = np.asarray(take_rows(y_true, unlabeled))
-        error = float(np.mean(classifier.transduction_[unlabeled] != truth))
+        known, codes = true_codes(classifier, y_true, unlabeled)
+        if not (codes >= 0).any():
+            raise ValueError(
+                f"y_true has no class of fit for any unlabelled row: the classes are "
+                f"{classifier.classes_[:5]}, y_true begins with {np.asarray(y_true)[:5]}."
+            )
+        error = float(np.mean(evidence.votes[known].argmax(axis=1) != codes))
     elif y_test is not None:
         error = 1.0 - float(classifier.score(X_test, y_test))
     supervised = float(np.mean(evidence.held_out.argmax(axis=1) != evidence.y))

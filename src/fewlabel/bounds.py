@@ -13,7 +13,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fewlabel._validation import check_votes
+from fewlabel._validation import (
+    check_labels,
+    check_mislabeling,
+    check_relaxation,
+    check_same_shape,
+    check_votes,
+)
 from fewlabel.cbound import (
     alpha_delta,
     c_bound_of,
@@ -21,17 +27,22 @@ from fewlabel.cbound import (
     markov_bound_of,
     smallest_relaxation,
 )
-from fewlabel.margins import MarginSums, margin_sums
+from fewlabel.margins import Floats, MarginSums, margin_sums
 from fewlabel.transductive import risk_bound
 
 Kind = Literal["guarantee", "estimate"]
+
+_ROUNDING = 1e-6  # of probabilities that were computed in single precision
 
 _TRUE_LABELS = "label_proba is the true P(Y|x) of these rows"
 _IMPERFECT_LABELS = (
     "imperfect_proba and mislabeling are the true P(Ŷ|x) and P(Ŷ|Y), "
     "and Ŷ depends on x through Y only"
 )
-_CONTRADICTED = "contradicted: the labels agree with the vote more often than the matrix allows"
+_CONTRADICTED = (
+    "contradicted: the matrix allows no such P(Ŷ|x) (labels that were drawn, or copied from the "
+    "vote, are not their distribution)"
+)
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,9 @@ def bounds_table(
     label_proba : array-like of shape (n_samples, n_classes)
         :math:`P(Y=c\mid x)`, true or estimated.
     imperfect_proba : array-like of shape (n_samples, n_classes), or codes of shape (n_samples,)
-        Imperfect labels, given together with ``mislabeling``: adds the bounds for them.
+        :math:`P(\hat Y=c\mid x)`, given together with ``mislabeling``: adds the bounds for it.
+        Labels that were drawn (codes) are not their distribution: a noisy matrix allows no such
+        certainty, so their bounds are estimates.
     mislabeling : array-like of shape (n_classes, n_classes)
     relaxation : float, optional
         λ. By default the one of 0, 0.1, …, 1 and the smallest that applies which gives each bound
@@ -108,8 +121,19 @@ def bounds_table(
     # is never larger with it than with 0.
     floor = min(1.0 / v.shape[1], float(v.max(axis=1).min()))
     tb = risk_bound(v, label_proba, thresholds=floor, tight=True)
-    imperfect = None if imperfect_proba is None else margin_sums(v, imperfect_proba)
-    return table_of_sums(sums, tb, imperfect, mislabeling, relaxation, exact=exact, error=error)
+    if imperfect_proba is None or mislabeling is None:
+        return table_of_sums(sums, tb, exact=exact, error=error)
+    proba = check_labels(imperfect_proba, v)
+    return table_of_sums(
+        sums,
+        tb,
+        margin_sums(v, proba),
+        mislabeling,
+        relaxation,
+        possible=_possible(proba, mislabeling),
+        exact=exact,
+        error=error,
+    )
 
 
 def table_of_sums(
@@ -119,13 +143,18 @@ def table_of_sums(
     mislabeling: ArrayLike | None = None,
     relaxation: float | None = None,
     *,
+    possible: bool = True,
     exact: bool = False,
     error: float | None = None,
 ) -> list[Bound]:
-    """The table of :func:`bounds_table` from sums over rows, which may have come in chunks."""
+    """The table of :func:`bounds_table` from sums over rows, which may have come in chunks.
+
+    ``possible``: whether the matrix can give every row its distribution of imperfect labels.
+    """
     rows = list(_with_true_labels(sums, tb))
     if imperfect is not None and mislabeling is not None:
-        rows += _with_imperfect_labels(imperfect, mislabeling, relaxation)
+        assumption = _IMPERFECT_LABELS if possible else f"{_IMPERFECT_LABELS}; {_CONTRADICTED}"
+        rows += _with_imperfect_labels(imperfect, mislabeling, relaxation, assumption)
     return [
         Bound(
             name,
@@ -152,12 +181,9 @@ def _with_true_labels(sums: MarginSums, tb: float) -> Iterator[_Row]:
 
 
 def _with_imperfect_labels(
-    sums: MarginSums, mislabeling: ArrayLike, relaxation: float | None
+    sums: MarginSums, mislabeling: ArrayLike, relaxation: float | None, assumption: str
 ) -> Iterator[_Row]:
-    assumption = _IMPERFECT_LABELS
-    if _contradicted(sums, mislabeling):
-        assumption = f"{_IMPERFECT_LABELS}; {_CONTRADICTED}"
-    grid = [relaxation] if relaxation is not None else _relaxations(sums, mislabeling)
+    grid = _relaxations(sums, mislabeling) if relaxation is None else [check_relaxation(relaxation)]
     corrections = [
         class_correction(sums, mislabeling, lam) for lam in grid if _applies(sums, mislabeling, lam)
     ]
@@ -184,7 +210,9 @@ def _applies(sums: MarginSums, mislabeling: ArrayLike, relaxation: float) -> boo
     return bool((relaxation + delta[sums.rows > 0] > 0).all())
 
 
-def _contradicted(sums: MarginSums, mislabeling: ArrayLike) -> bool:
-    # The model says P(Ŷ=c|x) ≤ α_c, so rows predicted c disagree with the vote at least 1 − α_c.
-    alpha, _ = alpha_delta(mislabeling)
-    return bool((sums.error < (1.0 - alpha) * sums.rows - 1e-9 * sums.rows).any())
+def _possible(proba: Floats, mislabeling: ArrayLike) -> bool:
+    # P(Ŷ=c|x) is a mean of the entries of row c, weighted by P(Y|x): it lies between them.
+    matrix = check_mislabeling(mislabeling)
+    check_same_shape(matrix[0], proba[0], "a row of mislabeling", "a row of votes")
+    low, high = matrix.min(axis=1) - _ROUNDING, matrix.max(axis=1) + _ROUNDING
+    return bool((proba.min(axis=0) >= low).all() and (proba.max(axis=0) <= high).all())

@@ -186,7 +186,8 @@ def c_bound_imperfect(
     Notes
     -----
     A guarantee for the given rows if ``imperfect_proba`` and ``mislabeling`` are the true ones and
-    Ŷ depends on x through Y only; an estimate otherwise. That assumption implies
+    Ŷ depends on x through Y only; an estimate otherwise, as with labels that were drawn (codes).
+    That assumption implies
     :math:`P(\hat Y=B_Q(x)\mid x)\le\alpha(x)`; labels that agree with the vote more often than α
     contradict it, and the number can then fall below the error, even below 0. Pseudo-labels that
     the same voters made do so by their nature.
@@ -232,6 +233,8 @@ def smallest_relaxation(votes: ArrayLike, mislabeling: ArrayLike, *, gap: float 
     0.11
     """
     v = check_votes(votes)
+    if not 0.0 < gap < np.inf:
+        raise ValueError(f"gap must be a positive number. Got {gap} instead.")
     _, delta = alpha_delta(mislabeling)
     check_same_shape(delta, v[0], "a row of mislabeling", "a row of votes")
     return _relaxation_for(delta[np.unique(v.argmax(axis=1))], gap)
@@ -257,7 +260,7 @@ def relaxation_trace(
     ----------
     votes, imperfect_proba, mislabeling
         As in :func:`c_bound_imperfect`.
-    relaxations : array-like of shape (n_relaxations,), optional
+    relaxations : float or array-like of shape (n_relaxations,), optional
         0, 0.1, …, 1 by default.
 
     Returns
@@ -273,7 +276,9 @@ def relaxation_trace(
     ([False, True], [1.0, 0.0])
     """
     sums = margin_sums(votes, imperfect_proba)
-    grid = np.linspace(0, 1, 11) if relaxations is None else np.asarray(relaxations, dtype=float)
+    grid = (
+        np.linspace(0, 1, 11) if relaxations is None else np.atleast_1d(relaxations).astype(float)
+    )
     _, delta = alpha_delta(mislabeling)
     check_same_shape(delta, sums.rows, "a row of mislabeling", "a row of votes")
     lowest = delta[sums.rows > 0].min()
@@ -302,6 +307,7 @@ def gibbs_bound(
     With ``mislabeling`` the labels are imperfect and the correction of
     thm:one-ex-risk-mislab-bound is applied to each row, as in CBIL:
     :math:`R(B_Q) \le \mathbb{E}[\psi - w] + 2\,\mathbb{E}[w\,\ell]`, :math:`w=1/(\lambda+\delta)`.
+    ``label_proba`` is then :math:`P(\hat Y=c\mid x)`; with drawn labels the number is an estimate.
 
     Examples
     --------

@@ -32,6 +32,7 @@ class MarginSums:
     tandem : :math:`\sum_x\sum_c P(Y=c\mid x)(1-v_c)^2`, the loss of two voters at once
     margin : :math:`\sum_x\sum_c P(Y=c\mid x) M_Q(x,c)`
     margin2 : :math:`\sum_x\sum_c P(Y=c\mid x) M_Q(x,c)^2`
+    binary, binary2 : the same with the binary margin :math:`2v_c-1`
     """
 
     rows: Floats
@@ -40,6 +41,8 @@ class MarginSums:
     tandem: Floats
     margin: Floats
     margin2: Floats
+    binary: Floats
+    binary2: Floats
 
     def __add__(self, other: MarginSums) -> MarginSums:
         return MarginSums(*(a + b for a, b in zip(astuple(self), astuple(other))))
@@ -52,11 +55,9 @@ class MarginSums:
     def moments(self, weights: Floats, margin: str = "multiclass") -> tuple[float, float]:
         """First and second margin moment, the rows predicted c weighing ``weights[c]``."""
         n = self.rows.sum()
-        if margin == "multiclass":
-            return float(weights @ self.margin / n), float(weights @ self.margin2 / n)
-        # M = 2 v_y − 1 = 1 − 2 (1 − v_y), so its moments follow from the losses.
-        first = self.rows - 2.0 * self.loss
-        second = self.rows - 4.0 * self.loss + 4.0 * self.tandem
+        first, second = (
+            (self.margin, self.margin2) if margin == "multiclass" else (self.binary, self.binary2)
+        )
         return float(weights @ first / n), float(weights @ second / n)
 
 
@@ -78,7 +79,7 @@ def margin_sums(votes: ArrayLike, label_proba: ArrayLike) -> MarginSums:
     proba = check_labels(label_proba, v)
     starts = range(0, len(v), _CHUNK_ROWS)
     parts = (_chunk_sums(v[s : s + _CHUNK_ROWS], proba[s : s + _CHUNK_ROWS]) for s in starts)
-    return MarginSums(*sum(parts, start=np.zeros((6, v.shape[1]))))
+    return MarginSums(*sum(parts, start=np.zeros((8, v.shape[1]))))
 
 
 def _chunk_sums(votes: Floats, proba: Floats) -> Floats:
@@ -86,17 +87,23 @@ def _chunk_sums(votes: Floats, proba: Floats) -> Floats:
     highest, second = _two_highest(votes)
     p_best = proba[np.arange(len(votes)), best]
     mass = np.einsum("ij->i", proba)
-    pv = np.einsum("ij,ij->i", proba, votes)
-    pvv = np.einsum("ij,ij->i", proba * votes, votes)
+    # Everything from what a vote lacks to the highest one, and its square: near a tie of the votes
+    # all margins are tiny, and a difference of squares of the votes would be rounding error alone.
+    lacks = highest[:, None] - votes
+    p_lacks = proba * lacks
+    lack, lack2 = np.einsum("ij->i", p_lacks), np.einsum("ij,ij->i", p_lacks, lacks)
     gap = highest - second
-    # M(x,c) is v_c − highest for every class but the best one, whose margin is the gap.
+    rest, lead = 1.0 - highest, 2.0 * highest - 1.0  # 1 − v = rest + lacks, 2v − 1 = lead − 2 lacks
     columns = (
         None,
         mass - p_best,
-        mass - pv,
-        mass - 2.0 * pv + pvv,
-        pv - highest * mass + p_best * gap,
-        pvv - 2.0 * highest * pv + highest**2 * mass + p_best * gap**2,
+        rest * mass + lack,
+        rest**2 * mass + 2.0 * rest * lack + lack2,
+        # M(x,c) is v_c − highest for every class but the best one, whose margin is the gap.
+        p_best * gap - lack,
+        p_best * gap**2 + lack2,
+        lead * mass - 2.0 * lack,
+        lead**2 * mass - 4.0 * lead * lack + 4.0 * lack2,
     )
     return np.array([np.bincount(best, column, votes.shape[1]) for column in columns])
 
@@ -148,4 +155,6 @@ def margin_moments(
     sums = margin_sums(votes, label_proba)
     w = np.ones(len(sums.rows)) if weights is None else np.asarray(weights, dtype=np.float64)
     check_same_shape(w, sums.rows, "weights", "a row of votes")
+    if not (np.isfinite(w).all() and (w >= 0).all()):
+        raise ValueError("weights must be finite and not negative.")
     return sums.moments(w, margin)

@@ -270,7 +270,9 @@ def confident_counts(y_imperfect: ArrayLike, label_proba: ArrayLike) -> Floats:
     threshold = np.divide(own, n_labeled, out=np.full(n_classes, np.inf), where=n_labeled > 0)
     counts = np.zeros((n_classes, n_classes))
     for rows in _chunks(len(proba)):
-        confident = np.where(proba[rows] >= threshold, proba[rows], -1.0)
+        # The mean of equal numbers may come out above them by a rounding error.
+        reached = proba[rows] >= threshold * (1.0 - 1e-12)
+        confident = np.where(reached, proba[rows], -1.0)
         likely = confident.argmax(axis=1)
         kept = confident[np.arange(len(likely)), likely] >= 0
         counts += held_out_counts(likely[kept], labels[rows][kept], n_classes)

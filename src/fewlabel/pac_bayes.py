@@ -33,6 +33,7 @@ from fewlabel.mislabeling import check_counts
 
 Inequality = Literal["kl", "pinsker"]
 
+_ROUNDING = 1e-4  # as much as a row of votes may miss the sum of one
 _BISECTIONS = 60  # halves [0, 1] below the spacing of float64
 
 
@@ -106,7 +107,14 @@ def kl_interval(
     """
     if inequality not in ("kl", "pinsker"):
         raise ValueError(f"inequality must be 'kl' or 'pinsker'. Got {inequality!r} instead.")
-    p, b = np.broadcast_arrays(np.clip(mean, 0.0, 1.0), np.asarray(budget, dtype=np.float64))
+    p, b = np.broadcast_arrays(
+        np.asarray(mean, dtype=np.float64), np.asarray(budget, dtype=np.float64)
+    )
+    if not ((p >= -_ROUNDING).all() and (p <= 1.0 + _ROUNDING).all()):
+        raise ValueError(f"mean must lie in [0, 1]. Got {mean!r} instead.")
+    if not (b >= 0.0).all():
+        raise ValueError(f"budget must be >= 0. Got {budget!r} instead.")
+    p = np.clip(p, 0.0, 1.0)
     if inequality == "pinsker":
         radius = np.sqrt(b / 2.0)
         return np.maximum(p - radius, 0.0), np.minimum(p + radius, 1.0)
@@ -242,7 +250,7 @@ def pac_bayes_c_bound(
 
     with :math:`\bar\mu_k = \frac1n\sum_x w(x)\sum_c P(\hat Y=c\mid x)M_Q(x,c)^k` and
     :math:`B_1=B_2=\max_c w_c`. ``inequality="kl"`` replaces the square roots by the exact inverse
-    of kl, which gives a bound that is never larger.
+    of kl, which gives a bound that is never larger where both apply.
 
     Parameters
     ----------
@@ -273,9 +281,11 @@ def pac_bayes_c_bound(
     Examples
     --------
     >>> votes = np.tile([[0.95, 0.05], [0.05, 0.95]], (2000, 1))
-    >>> bound = pac_bayes_c_bound(votes, votes.argmax(axis=1), [[900, 10], [10, 900]])
+    >>> imperfect = np.tile([0, 1], 2000)
+    >>> imperfect[::91] = 1 - imperfect[::91]  # labels of their own, not copies of the vote
+    >>> bound = pac_bayes_c_bound(votes, imperfect, [[900, 10], [10, 900]])
     >>> bound.kind, bound.applies, round(bound.value, 2)
-    ('guarantee', True, 0.12)
+    ('guarantee', True, 0.17)
     """
     lam = check_relaxation(relaxation)
     kind, assumption = _standing(kl, margin, weighting)
@@ -293,6 +303,9 @@ def pac_bayes_c_bound(
     psi = _psi_upper(sums, correction, share, inequality)
     first, second = _moment_bounds(sums, correction.weight, kl, share, margin, inequality)
     value, applies = cantelli_bound(psi, first, second)
+    if value < 0.0:
+        # No error is negative: the labels agree with the vote more often than the matrix allows.
+        kind, assumption = "estimate", f"{assumption}; contradicted: the bound is negative"
     return PacBayesBound(value, applies, kind, assumption, psi, first, second, alpha, delta)
 
 

@@ -118,7 +118,7 @@ def gibbs_posterior(
 def _beta(temperature: float, n_rows: int) -> float:
     if not (np.isfinite(temperature) and temperature >= 0):
         raise ValueError(f"temperature must be a finite number >= 0. Got {temperature} instead.")
-    if n_rows < 1:
+    if not n_rows >= 1:
         raise ValueError(f"n_rows must be at least 1: errors of no rows say nothing. Got {n_rows}.")
     return float(temperature * np.sqrt(n_rows))
 

@@ -357,9 +357,9 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         X, y
             Those of ``fit``.
         **options : dict
-            ``y_true``, the true labels of all rows, or ``X_test`` and ``y_test``: fill the column
-            ``excess``, how far each number is from the true error. ``method`` and ``smoothing``:
-            how the mislabelling matrix is estimated, see
+            ``y_true``, true labels as far as they are known, or ``X_test`` and ``y_test``: fill the
+            column ``excess``, how far each number is from the true error. ``method`` and
+            ``smoothing``: how the mislabelling matrix is estimated, see
             :func:`fewlabel.assessment.estimate_mislabeling`. ``calibrate=False``: take the votes
             for probabilities as they are, as in the paper and in ``risk_bound_``.
 

@@ -133,8 +133,8 @@ def transductive_bound(
         :math:`P(Y=c\mid x)`. Not given with statistics, which contain it.
     thresholds : float or array-like of shape (n_classes,), optional
         θ: only rows whose vote for the predicted class reaches it count. Zero by default.
-        Since the winning vote is at least 1/K, ``thresholds=1/K`` also bounds the error of all
-        rows, and is never larger.
+        The lowest winning vote, ``votes.max(axis=1).min()``, also bounds the error of all rows, and
+        is never larger. (It is 1/K at least, but for rounding, which can leave it just below.)
     resolution : int, optional
         Bins for each class: faster, and never smaller than the exact bound. A threshold within a
         bin is replaced by the bin's edge on the safe side.

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewlabel._validation import unlabeled_mask
+from fewlabel.assessment import true_codes
 from fewlabel.report.state import FinalState
 from fewlabel.statistics import Floats, Ints
 from fewlabel.transductive import transductive_bound
@@ -45,18 +45,8 @@ class Truth:
 
     @classmethod
     def of(cls, clf: Any, state: FinalState, truth: ArrayLike) -> Self:
-        """Match true labels (None or NaN where unknown) with the unlabelled rows."""
-        column = np.asarray(truth)
-        if column.shape != (len(clf.labeled_iter_),):
-            raise ValueError(
-                f"y_true must have one entry for each of the {len(clf.labeled_iter_)} rows of fit. "
-                f"Got shape {column.shape} instead."
-            )
-        missing = unlabeled_mask(column, None)
-        position = np.flatnonzero(~missing[state.rows])
-        labels = column[state.rows[position]]
-        order = {label: code for code, label in enumerate(clf.classes_.tolist())}
-        code = np.array([order.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+        """Match true labels, as far as they are known, with the unlabelled rows."""
+        position, code = true_codes(clf, truth, state.rows)
         return cls(
             position=position,
             code=code,
