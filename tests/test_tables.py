@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewlabel._errors import shorten
-from fewlabel.preprocessing import make_transformer, plan_columns, to_frame
+from fewlabel._errors import UserError, shorten
+from fewlabel.preprocessing import Column, make_transformer, plan_columns, to_frame
 from fewlabel.tables import formula_safe, read_table, write_csv, write_table
 
 pa = pytest.importorskip("pyarrow")
@@ -76,6 +76,107 @@ def test_a_few_odd_cells_do_not_make_numbers_text():
     values = to_frame(pa.table({"n": numbers, "m": numbers}), plan)["n"].to_numpy()
     assert np.isnan(values[[95, 96, 97, 98]]).all()
     assert np.isfinite(values[99])  # infinity is cut to what a forest can hold
+
+
+def of_type(kind: str) -> pa.ChunkedArray:
+    """40 cells as files of different programs keep them."""
+    words = pa.array(["p", "q", None, "q"] * 10)
+    seconds = pa.array([1, 2, None, 4] * 10)
+    made = {
+        "string": words,
+        "large_string": words.cast(pa.large_string()),
+        "string_view": words.cast(pa.string_view()),
+        "dictionary": words.dictionary_encode(),
+        "dictionary of large_string": words.cast(pa.large_string()).dictionary_encode(),
+        "null": pa.nulls(40),
+        "duration": seconds.cast(pa.duration("s")),
+        "time32": seconds.cast(pa.int32()).cast(pa.time32("s")),
+        "date32": seconds.cast(pa.int32()).cast(pa.date32()),
+        "timestamp": seconds.cast(pa.timestamp("s", "Europe/Berlin")),
+        "decimal": seconds.cast(pa.decimal128(21, 2)),
+        "numbers in a dictionary": seconds.dictionary_encode(),
+        "bytes": pa.array([b"\xff", b"\xfe"] * 20),
+        "bits": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0] * 20, pa.int8())),
+    }[kind]
+    return pa.chunked_array([made])
+
+
+@pytest.mark.parametrize(
+    ("kind", "taken_for"),
+    [
+        ("string", "category"),
+        ("large_string", "category"),
+        ("string_view", "category"),
+        ("dictionary", "category"),
+        ("dictionary of large_string", "category"),
+        ("null", "left out: every cell is empty"),
+        ("duration", "number: in seconds"),
+        ("time32", "number: in seconds"),
+        ("date32", "date"),
+        ("timestamp", "date"),
+        ("decimal", "number"),
+        ("numbers in a dictionary", "number"),
+        ("bytes", "left out: its type, binary, is neither number nor text"),
+        ("bits", "number"),
+    ],
+)
+def test_columns_of_every_type_are_understood_or_left_out(kind: str, taken_for: str, tmp_path):
+    table = pa.table({"x": np.arange(40) ** 2, "y": of_type(kind)})
+    plan = plan_columns(table, leave_out={})
+    assert f"{plan[1].kind}: {plan[1].treatment}".startswith(taken_for)
+    X = make_transformer(plan).fit_transform(to_frame(table, plan))
+    assert len(X) == 40
+    assert np.isfinite(X).all()
+    if plan[1].kind == "number" and kind != "bits":
+        assert to_frame(table, plan)["y"].tolist()[:2] == [1.0, 2.0]
+    for path in (tmp_path / "t.csv", tmp_path / "t.jsonl"):
+        if kind != "bytes":
+            write_table(table, path, path.suffix[1:])
+            assert read_table(path).num_rows == 40
+
+
+@pytest.mark.parametrize("written", ["text", "date32", "timestamp"])
+def test_dates_of_all_times(written: str):
+    """The year 9999 often stands for "no end"; nanoseconds do not reach it."""
+    days = np.array([19753, 19754, 2932896, -290000] * 5)
+    dates = pa.array(days, pa.int32()).cast(pa.date32())
+    column = {
+        "text": lambda: pa.array([str(d) for d in dates.to_pylist()]),
+        "date32": lambda: dates,
+        "timestamp": lambda: dates.cast(pa.timestamp("us")),
+    }[written]()
+    table = pa.table({"d": column})
+    plan = plan_columns(table, leave_out={})
+    assert plan[0].kind == "date"
+    np.testing.assert_array_equal(to_frame(table, plan)["d (days)"], days)
+
+
+def test_a_column_named_like_a_part_of_a_date():
+    table = pa.table({"d": ["2024-01-31", "2024-02-01"] * 10, "d (days)": [1, 5] * 10})
+    plan = plan_columns(table, leave_out={})
+    frame = to_frame(table, plan)
+    assert frame["d (days)"][0] == 1
+    assert frame["d (days)*"][0] == 19753
+    assert make_transformer(plan).fit_transform(frame).shape == (20, 4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [("date", "2024-01-31", "31.12.2024"), ("number", "3", "three"), ("yes/no", "no", "nope")],
+)
+def test_new_cells_that_cannot_be_read_are_an_error(kind: str, good: str, bad: str):
+    plan = [Column("c", kind, "")]
+    with pytest.raises(UserError, match=f"held a {kind} when the model was trained"):
+        to_frame(pa.table({"c": [bad, None]}), plan)
+    assert len(to_frame(pa.table({"c": [good, bad]}), plan)) == 2
+    assert len(to_frame(pa.table({"c": ["", None]}), plan)) == 2
+
+
+def test_moments_in_json_lines_keep_their_zone(tmp_path: Path):
+    moments = pa.array([0, 3600]).cast(pa.timestamp("s", "UTC"))
+    path = tmp_path / "t.jsonl"
+    write_table(pa.table({"t": moments, "n": [1, 2]}), path, "jsonl")
+    assert path.read_text().splitlines()[0] == '{"t": "1970-01-01T00:00:00+00:00", "n": 1}'
 
 
 def test_messages_are_short_and_printable():

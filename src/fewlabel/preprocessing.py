@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewlabel._errors import UserError, listing, shorten
+from fewlabel.tables import plain_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +73,9 @@ def plan_columns(table: pa.Table, *, leave_out: dict[str, str]) -> list[Column]:
         Columns that are no features, and why.
     """
     plan = [
-        Column(name, "left out", leave_out[name]) if name in leave_out else _plan(name, column)
+        Column(name, "left out", leave_out[name])
+        if name in leave_out
+        else _plan(name, column, _unit(column))
         for name, column in zip(table.column_names, table.columns)
     ]
     if all(column.kind == "left out" for column in plan):
@@ -83,11 +86,23 @@ def plan_columns(table: pa.Table, *, leave_out: dict[str, str]) -> list[Column]:
     return plan
 
 
-def _plan(name: str, column: pa.ChunkedArray) -> Column:
+def _unit(column: pa.ChunkedArray) -> str:
+    import pyarrow as pa
+
+    timed = pa.types.is_duration(column.type) or pa.types.is_time(column.type)
+    return "in seconds; " if timed else ""
+
+
+def _plan(name: str, column: pa.ChunkedArray, unit: str) -> Column:
     import pyarrow as pa
     from pyarrow import compute as pc
 
-    kind, n_odd = _kind(column)
+    column = plain_column(column)
+    try:
+        kind, n_odd = _kind(column)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        why = f"its type, {shorten(column.type)}, is neither number nor text"
+        return Column(name, "left out", why)
     n_different = pc.count_distinct(_filled(column), mode="only_valid").as_py()
     if n_different == 0:
         return Column(name, "left out", "every cell is empty")
@@ -100,7 +115,7 @@ def _plan(name: str, column: pa.ChunkedArray) -> Column:
         if _is_counter(values, n_different):
             return Column(name, "left out", "counts the rows: a row number or identifier")
     odd = f"; {n_odd} cells that are no {kind} count as missing" if n_odd else ""
-    return Column(name, kind, _TREATMENT[kind] + odd)
+    return Column(name, kind, unit + _TREATMENT[kind] + odd)
 
 
 def _names_rows(n_different: int, n_rows: int) -> bool:
@@ -125,10 +140,10 @@ def _kind(column: pa.ChunkedArray) -> tuple[str, int]:
         return "yes/no", 0
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "number", 0
-    if pa.types.is_temporal(kind) and not pa.types.is_time(kind) and not pa.types.is_duration(kind):
+    if pa.types.is_temporal(kind):
         return "date", 0
     filled = int((~_missing_numbers(column)).sum())
-    for name, read in (("yes/no", _booleans), ("number", _numbers), ("date", _dates)):
+    for name, read in _READERS.items():
         fitting = int(np.isfinite(read(column)).sum())
         if filled and fitting >= (1.0 if name == "yes/no" else _MOSTLY) * filled:
             return name, filled - fitting
@@ -142,8 +157,6 @@ def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
     from pyarrow import compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     if not pa.types.is_string(column.type):
         column = column.cast(pa.string())
     return pc.utf8_trim_whitespace(column)
@@ -154,7 +167,7 @@ def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
     from pyarrow import compute as pc
 
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+    if not pa.types.is_string(column.type):
         return column
     text = pc.utf8_trim_whitespace(column)
     return pc.if_else(pc.equal(text, ""), None, text)
@@ -174,7 +187,7 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray:
     import pyarrow as pa
     from pyarrow import compute as pc
 
-    if not (pa.types.is_string(column.type) or pa.types.is_dictionary(column.type)):
+    if not pa.types.is_string(column.type):
         values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     else:
         text = _text(column)
@@ -215,11 +228,17 @@ def _timestamps(column: pa.ChunkedArray) -> pd.Series:
 
 def _dates(column: pa.ChunkedArray) -> np.ndarray:
     """Days since 1970, NaN where there is no date."""
-    import pandas as pd
+    # Milliseconds hold the year 9999, which stands for "no end"; nanoseconds stop in 2262.
+    moments = _timestamps(column).dt.tz_convert(None).to_numpy().astype("datetime64[ms]")
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 86_400_000.0)
 
-    moments = _timestamps(column)
-    days = (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-    return days.to_numpy(dtype=np.float64)
+
+_READERS: dict[str, Callable[[pa.ChunkedArray], np.ndarray]] = {
+    "yes/no": _booleans,
+    "number": _numbers,
+    "date": _dates,
+}
+"""Kinds of columns that become numbers."""
 
 
 def _categories(column: pa.ChunkedArray) -> np.ndarray:
@@ -245,25 +264,35 @@ def to_frame(table: pa.Table, plan: Collection[Column]) -> pd.DataFrame:
         )
     features: dict[str, Any] = {}
     for column in used:
-        cells = table.column(column.name)
+        cells = plain_column(table.column(column.name))
         if column.kind == "category":
             features[column.name] = _categories(cells)
-        elif column.kind == "date":
+            continue
+        values = _READERS[column.kind](cells)
+        if np.isnan(values).all() and _filled(cells).null_count < len(cells):
+            raise UserError(
+                f"Column '{shorten(column.name)}' held a {column.kind} when the model was "
+                f"trained; here no cell does.",
+                "Check that the columns of the table are the same.",
+            )
+        names = _feature_names(column, plan)
+        features[names[0]] = values.astype(np.float32)
+        if column.kind == "date":
             moments = _timestamps(cells)
-            features[f"{column.name} (days)"] = _dates(cells).astype(np.float32)
-            features[f"{column.name} (month)"] = moments.dt.month.to_numpy(np.float32)
-            features[f"{column.name} (weekday)"] = moments.dt.day_of_week.to_numpy(np.float32)
-        else:
-            read: Callable[..., np.ndarray] = _booleans if column.kind == "yes/no" else _numbers
-            values = read(cells)
-            if np.isnan(values).all() and _filled(cells).null_count < len(cells):
-                raise UserError(
-                    f"Column '{shorten(column.name)}' held a {column.kind} when the model was "
-                    f"trained; here no cell does.",
-                    "Check that the columns of the table are the same.",
-                )
-            features[column.name] = values.astype(np.float32)
+            features[names[1]] = moments.dt.month.to_numpy(np.float32)
+            features[names[2]] = moments.dt.day_of_week.to_numpy(np.float32)
     return pd.DataFrame(features, copy=False)
+
+
+def _feature_names(column: Column, plan: Collection[Column]) -> list[str]:
+    """Names of the numbers that a column becomes, unlike those of all other columns."""
+    if column.kind != "date":
+        return [column.name]
+    taken = {other.name for other in plan}
+    names = [f"{column.name} ({part})" for part in ("days", "month", "weekday")]
+    while not taken.isdisjoint(names):
+        names = [f"{name}*" for name in names]
+    return names
 
 
 def make_transformer(plan: Collection[Column]) -> ColumnTransformer:
@@ -272,12 +301,9 @@ def make_transformer(plan: Collection[Column]) -> ColumnTransformer:
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder
 
-    numbers: list[str] = []
-    for column in plan:
-        if column.kind == "date":
-            numbers += [f"{column.name} ({part})" for part in ("days", "month", "weekday")]
-        elif column.kind in ("number", "yes/no"):
-            numbers.append(column.name)
+    numbers = [
+        name for column in plan if column.kind in _READERS for name in _feature_names(column, plan)
+    ]
     categories = [column.name for column in plan if column.kind == "category"]
     return ColumnTransformer(
         [

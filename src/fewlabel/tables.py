@@ -297,6 +297,26 @@ def _flat(table: pa.Table, path: Path) -> pa.Table:
     return table
 
 
+def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column freed from how a file keeps it: any kind of text as text, times as seconds."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    if isinstance(column.type, pa.BaseExtensionType):
+        kind = column.type.storage_type
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], kind)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind, types = column.type, pa.types
+    if types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind):
+        return column.cast(pa.string())
+    if types.is_duration(kind) or types.is_time(kind):
+        make = pa.duration if types.is_duration(kind) else pa.time64
+        microseconds = column.cast(make("us"), safe=False).cast(pa.int64())
+        return pc.divide(microseconds.cast(pa.float64()), 1e6)
+    return column
+
+
 def _check_names(names: list[str], path: Path) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -336,11 +356,16 @@ def write_table(table: pa.Table, path: Path, kind: str, compression: str = "") -
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         if kind == "jsonl":
             for row in _rows(table):
-                text.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+                text.write(json.dumps(row, ensure_ascii=False, default=_as_text) + "\n")
         else:
             write_csv(table, text, "\t" if kind == "tsv" else ",")
         text.flush()
         text.detach()  # the `with` closes the file
+
+
+def _as_text(value: Any) -> str:
+    """What JSON has no type for; moments in ISO 8601, with their time zone."""
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
 
 
 def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
@@ -364,7 +389,9 @@ def _cells(column: pa.Array) -> list[Any]:
 
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+        column = column.cast(pa.string())
+    if pa.types.is_string(column.type):
         return list(formula_safe(column).to_pylist())
     if pa.types.is_boolean(column.type):
         return [None if v is None else ("true" if v else "false") for v in column.to_pylist()]
