@@ -18,6 +18,7 @@ from fewlabel._errors import UserError, shorten
 from fewlabel.distributed import DaskRows, open_client
 from fewlabel.out_of_core import UnlabeledRows
 from fewlabel.preprocessing import Column, make_transformer, plan_columns, to_frame
+from fewlabel.tables import plain_column
 from fewlabel.workflow import (
     FitOptions,
     check_labels,
@@ -155,7 +156,9 @@ def _first_look(folder: Path, options: FitOptions) -> tuple[pa.Table, pa.Table]:
 def _as_table(raw: Any) -> pa.Table:
     import pyarrow as pa
 
-    return pa.Table.from_batches([raw]) if isinstance(raw, pa.RecordBatch) else raw
+    table = pa.Table.from_batches([raw]) if isinstance(raw, pa.RecordBatch) else raw
+    # Files of one folder may keep the same column in different ways.
+    return pa.Table.from_arrays([plain_column(c) for c in table.columns], table.column_names)
 
 
 def _joined(first: Any, second: Any) -> Any:
