@@ -25,8 +25,7 @@ from fewlabel import (
     conditional_error_bound,
     optimal_thresholds,
 )
-from fewlabel.assessment import calibrated, calibration_power
-from fewlabel.held_out import held_out_votes
+from fewlabel.assessment import calibrated, calibration_power, judged_votes
 from fewlabel.report.calibration import least_power
 
 NOTE = """
@@ -71,12 +70,12 @@ def one_split(
     target = np.where(given, y, -1)
     clf = LEARNERS[learner](max_iter=0, n_jobs=2, random_state=seed).fit(X, target)
     codes = np.searchsorted(clf.classes_, y)
-    held_out = held_out_votes(clf.initial_estimator_, X[given], codes[given])
+    judged, held_out = judged_votes(clf, X[given], codes[given])
     votes = clf.initial_votes_
     wrong = clf.classes_[votes.argmax(axis=1)] != y[~given]
     answer = {}
     for name, power in POWERS.items():
-        proba = calibrated(votes, power(held_out, codes[given]))
+        proba = calibrated(votes, power(held_out, judged))
         thresholds = optimal_thresholds(votes, proba)
         trusted = votes.max(axis=1) >= thresholds[votes.argmax(axis=1)]
         bound = conditional_error_bound(votes, proba, thresholds=thresholds)

@@ -9,6 +9,7 @@ from scipy.sparse import coo_array
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from fewlabel import SelfLearningClassifier, bayes_risk, out_of_bag_votes
@@ -179,6 +180,38 @@ def test_a_true_class_that_fit_has_not_seen_is_an_error_of_the_vote(fitted, digi
     truth[row] = 99
     right, wrong = (fitted.bounds(X, masked, y_true=t)[0].excess for t in (y, truth))
     assert right - wrong == pytest.approx(1 / (masked == -1).sum())
+
+
+def test_a_fold_without_a_class_has_no_vote_if_it_cannot_be_learned():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(21, 2)), np.array(["a"] + ["b"] * 20)
+    votes = cross_fitted_votes(LogisticRegression(), X, y)
+    silent = ~votes.any(axis=1)
+    assert silent[0]
+    assert 0 < silent.sum() < len(y)
+    np.testing.assert_allclose(votes[~silent].sum(axis=1), 1)
+    with pytest.raises(ValueError, match="max_iter"):  # its own mistake is told
+        cross_fitted_votes(LogisticRegression(max_iter=-1), X, np.tile(["a", "b", "c"], 7))
+
+
+def test_parameters_of_the_base_may_name_classes(digits):
+    X, _, masked = digits
+    names = np.array([f"digit {c}" for c in range(10)] + [None], dtype=object)
+    base = RandomForestClassifier(3, class_weight=dict.fromkeys(names[:10], 1.0))
+    clf = SelfLearningClassifier(base, random_state=0).fit(X, names[masked])
+    assert clf.bounds(X, names[masked])[0].applies
+
+
+def test_without_two_labels_of_a_class_nothing_is_judged(digits):
+    X, y, _ = digits
+    masked = np.full(len(y), -1)
+    masked[[np.flatnonzero(y == c)[0] for c in range(10)]] = range(10)
+    clf = SelfLearningClassifier(random_state=0).fit(X, masked)
+    table = {bound.name: bound for bound in clf.bounds(X, masked)}
+    assert not table["supervised estimate"].applies
+    assert np.isnan(table["supervised estimate"].value)
+    # The votes stand as they are: nothing says how to calibrate them.
+    assert table["plug-in error"] == clf.bounds(X, masked, calibrate=False)[1]
 
 
 def test_bad_input_is_an_error_that_says_what(fitted, digits):

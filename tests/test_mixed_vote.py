@@ -192,6 +192,35 @@ def test_missing_values():
     assert (clf.predict(holes)[HIDDEN] == Y[HIDDEN]).mean() > 0.9
 
 
+def test_new_rows_may_lack_values_though_no_row_of_fit_did(fitted):
+    holes = X.copy()
+    holes[::5, 3] = np.nan
+    assert (fitted.predict(holes)[HIDDEN] == Y[HIDDEN]).mean() > 0.8
+
+
+@pytest.mark.parametrize(("n_first", "n_second"), [(1, 2), (1, 8), (2, 8)])
+def test_a_class_with_a_single_label(n_first, n_second):
+    """Folds without its only row have one class, which some families learn but cannot vote on."""
+    target = np.full(len(Y), -1)
+    target[np.flatnonzero(Y == 0)[:n_first]] = 0
+    target[np.flatnonzero(Y == 1)[:n_second]] = 1
+    rows = Y < 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*left out.*")
+        clf = FewLabelClassifier(random_state=0).fit(X[rows], target[rows])
+        clf.report(X[rows], target[rows])
+    hidden = target[rows] == -1
+    assert (clf.transduction_[hidden] == Y[rows][hidden]).mean() > 0.7
+
+
+def test_a_family_that_learns_but_cannot_vote_is_left_out():
+    weight = np.where(Y == 0, 0.0, 1.0)  # the SVM forgets a class whose rows have no weight
+    with pytest.warns(UserWarning, match="SVM with RBF kernel is left out"):
+        clf = FewLabelClassifier(["svm", "forest"], random_state=0).fit(X, TARGET, weight)
+    assert clf.voters_[0].weight == 0
+
+
 def test_a_family_that_fails_is_left_out_and_told():
     class Broken(LogisticRegression):
         def fit(self, *args, **kwargs):

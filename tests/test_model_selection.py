@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
@@ -73,3 +76,10 @@ def test_refusals():
     model = LogisticRegression(max_iter=1000).fit(X, Y)
     with pytest.raises(ValueError, match="no labelled row to score"):
         labeled_scorer()(model, X[:2], [-1, -1])
+
+
+def test_a_scorer_can_be_saved():
+    model = DummyClassifier().fit([[0], [0], [0]], [1, 1, 0])
+    again = pickle.loads(pickle.dumps(labeled_scorer("f1_macro")))
+    rows, y = [[0]] * 4, [1, 0, -1, -1]
+    assert again(model, rows, y) == labeled_scorer("f1_macro")(model, rows, y) != 0

@@ -16,16 +16,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import make_blobs
+from scipy.sparse import bsr_array, coo_array, coo_matrix
+from sklearn.datasets import make_blobs, make_classification
 from sklearn.ensemble import RandomForestClassifier
 
-from fewlabel import SelfLearningClassifier, conditional_error_bound, threshold_curves
+from fewlabel import (
+    SelfLearningClassifier,
+    conditional_error_bound,
+    threshold_curves,
+    transductive_bound,
+)
 from fewlabel._errors import UserError
 from fewlabel.report import Report, format_of, render
 from fewlabel.report.calibration import least_power
 from fewlabel.report.html import json_for_html, label_next_csv
 from fewlabel.report.markdown import text
-from fewlabel.report.state import FinalState, next_to_label
+from fewlabel.report.state import FinalState, combine, next_to_label
 from fewlabel.report.summarize import MAX_CLASSES, summarize
 from fewlabel.report.words import headline, percent, warnings_of
 
@@ -92,8 +98,72 @@ def test_without_x_the_bounds_are_those_of_the_estimator(fitted):
     clf, _, _, _ = fitted
     summary = summarize(clf)
     errors = {entry["key"]: entry for entry in summary["errors"]}
-    assert errors["all"]["bound"]["value"] == pytest.approx(clf.risk_bound_)
-    np.testing.assert_allclose(summary["confusion"]["matrix"], clf.confusion_bound_)
+    votes = FinalState.of(clf).label_votes
+    lowest = min(1 / 3, votes.max(axis=1).min())
+    bound = transductive_bound(votes, clf.label_proba_, thresholds=lowest, tight=True)
+    assert errors["all"]["bound"]["value"] == pytest.approx(bound.risk)
+    np.testing.assert_allclose(summary["confusion"]["matrix"], bound.confusion)
+
+
+def test_the_error_of_all_labels_is_that_of_the_labels_that_are_given_out():
+    """Trusted rows keep the first classifier's label, whatever the final one votes."""
+    X, y = make_classification(
+        300, 6, n_informative=4, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=9
+    )
+    given = np.concatenate([np.flatnonzero(y == c)[:5] for c in range(3)])
+    target = np.full(len(y), -1)
+    target[given] = y[given]
+    forest = RandomForestClassifier(30, random_state=9)
+    clf = SelfLearningClassifier(forest, random_state=0).fit(X, target)
+    state = FinalState.of(clf, X, target)
+    label, trusted = combine(state.first_votes, state.votes, state.thresholds)
+    np.testing.assert_array_equal(state.label, label)
+    np.testing.assert_array_equal(state.trusted, trusted)
+    assert (clf.classes_[label] != clf.transduction_[state.rows]).any()  # or it would show nothing
+    summary = summarize(clf, X, target, y_true=y)
+    shown = next(entry for entry in summary["errors"] if entry["key"] == "all")
+    error = np.mean(clf.classes_[label] != y[state.rows])
+    assert shown["true_error"] == pytest.approx(error)
+    assert shown["guarantee"]["value"] >= error - 1e-12
+    of_row = dict(zip((state.rows + 1).tolist(), clf.classes_[label].astype(str)))
+    assert all(row["label"] == of_row[row["row"]] for row in summary["label_next"]["rows"])
+
+
+@pytest.mark.parametrize("unknown", [None, float("nan")])
+def test_unknown_true_labels_beside_texts(unknown):
+    clf, X, target, y = fit_texts()
+    truth = [unknown if i % 2 else label for i, label in enumerate(y)]
+    shown = summarize(clf, X, target, y_true=truth)["errors"][0]
+    hidden = [i for i, label in enumerate(target) if label is None]
+    assert shown["n_known"] == sum(i % 2 == 0 for i in hidden)
+
+
+def fit_texts():
+    X, codes = make_classification(120, 5, random_state=0)
+    y = np.array(["no", "yes"])[codes].tolist()
+    target = [label if i < 20 else None for i, label in enumerate(y)]
+    return SelfLearningClassifier(random_state=0).fit(X, target), X, target, y
+
+
+@pytest.mark.parametrize("layout", [coo_matrix, coo_array, bsr_array])
+def test_sparse_rows_of_every_layout(layout, fitted):
+    clf, X, target, _ = fitted
+    assert clf.report(layout(X), target).summary["calibration"] is not None
+
+
+def test_the_only_row_of_a_class_says_nothing_of_the_votes():
+    """Held out, its class is unknown to whoever votes: no calibration, no accuracy."""
+    X, y = make_blobs(200, centers=10, random_state=0)
+    target = np.full(len(y), -1)
+    first = [np.flatnonzero(y == c)[0] for c in range(10)]
+    target[first] = range(10)
+    clf = SelfLearningClassifier(random_state=0).fit(X, target)
+    assert summarize(clf, X, target)["calibration"] is None
+    more = target.copy()
+    more[np.flatnonzero(y < 6)[20:40]] = y[np.flatnonzero(y < 6)[20:40]]
+    clf = SelfLearningClassifier(random_state=0).fit(X, more)
+    counts = np.bincount(more[more >= 0])
+    assert summarize(clf, X, more)["calibration"]["n"] == counts[counts > 1].sum() < counts.sum()
 
 
 def test_curves_are_points_of_the_exact_curves(fitted):
@@ -155,7 +225,7 @@ def test_the_guarantee_holds(seed: int):
 
 def test_rows_worth_labelling_are_ranked_by_gain(fitted):
     clf, _, _, _ = fitted
-    votes = clf.transduction_proba_[clf.labeled_iter_ != 0]
+    votes = FinalState.of(clf).label_votes
     order, margins, gains = next_to_label(votes, 10)
     every = [(1 - sorted(v)[-1]) * (1 - (sorted(v)[-1] - sorted(v)[-2])) for v in votes]
     assert gains.tolist() == pytest.approx(sorted(every, reverse=True)[:10])

@@ -121,7 +121,7 @@ def test_formats_show_weights_and_estimates(kind: str, with_a_slow_one):
         assert percent(family["weight"]) in page
         assert percent(family["accuracy"]["value"]) in page
     assert f"left out: {SLOW}" in page
-    assert "estimates from the 40 labelled rows" in page
+    assert "estimates from 40 labelled rows" in page
     assert "look a little better than they are" in page
     assert "<script>alert" not in page
     assert "<b>slow" not in page

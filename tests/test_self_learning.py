@@ -509,6 +509,8 @@ def test_class_that_is_never_predicted():
 def test_not_fitted():
     with pytest.raises(NotFittedError):
         SelfLearningClassifier().predict(X)
+    with pytest.raises(NotFittedError):
+        SelfLearningClassifier().score(X, Y)
 
 
 def test_progress(capsys):

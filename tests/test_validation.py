@@ -5,7 +5,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -43,6 +45,22 @@ def test_every_kind_of_target(name):
     assert len(classes) == 2
     assert list(classes) == sorted(classes)
     np.testing.assert_array_equal(unlabeled_mask(TARGETS[name]), codes == -1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda values: pd.Series(values, dtype="Int64"),
+        lambda values: pl.Series(values),
+        list,
+    ],
+    ids=["pandas", "polars", "list"],
+)
+def test_large_whole_numbers_with_gaps_stay_apart(make):
+    """As floats they would be the same number."""
+    codes, classes = encode_target(make([2**53, 2**53 + 1, None]), None)
+    assert codes.tolist() == [0, 1, -1]
+    assert classes.tolist() == [2**53, 2**53 + 1]
 
 
 def test_fully_labelled_text():
@@ -102,3 +120,9 @@ def test_where_weights_go():
     assert fit_weight_name(make_pipeline(StandardScaler(), KNeighborsClassifier())) is None
     nested = make_pipeline(make_column_transformer(("passthrough", [0])), pipe)
     assert fit_weight_name(nested) == "pipeline__logisticregression__sample_weight"
+    assert fit_weight_name(GridSearchCV(LogisticRegression(), {})) == "sample_weight"
+    assert fit_weight_name(GridSearchCV(pipe, {})) == "logisticregression__sample_weight"
+    assert fit_weight_name(GridSearchCV(KNeighborsClassifier(), {})) is None
+    two = [("a", LogisticRegression()), ("b", KNeighborsClassifier())]
+    assert fit_weight_name(VotingClassifier(two)) is None
+    assert fit_weight_name(VotingClassifier(two).set_params(b="drop")) == "sample_weight"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
@@ -176,12 +177,52 @@ def test_expected_seconds_grow_as_the_family_says(monkeypatch):
     assert seconds["svm"] == pytest.approx(1 + growth * 60 / len(LABELED))
 
 
-def test_a_fold_that_cannot_be_learned_counts_as_wrong():
+class Choosy(GaussianNB):
+    """Learns from four rows or more."""
+
+    def fit(self, X, y, sample_weight=None):
+        if len(X) < 4:
+            raise ValueError("too few rows")
+        return super().fit(X, y, sample_weight)
+
+
+def some_codes(n_first: int, n_second: int) -> NDArray[np.intp]:
     codes = np.full(len(Y), -1)
-    codes[[0, 70]] = [0, 1]  # each fold leaves one class: the SVM refuses
-    bench = Workbench(X, codes, 2, seed=0)
-    family = FAMILIES["svm"]
+    codes[np.flatnonzero(Y == 0)[:n_first]] = 0
+    codes[np.flatnonzero(Y == 1)[:n_second]] = 1
+    return codes
+
+
+def test_a_fold_that_cannot_be_learned_counts_as_wrong():
+    bench = Workbench(X, some_codes(2, 2), 2, seed=0)
+    (family,) = families_of([Choosy()])
     assert bench.accuracy(bench.held_out(family, first_voter(bench, family))) == 0.0
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_only_row_of_a_class_is_not_judged(name):
+    bench = Workbench(X, some_codes(1, 6), 2, seed=0)
+    family = FAMILIES[name]
+    held_out = bench.held_out(family, first_voter(bench, family))
+    right = held_out.argmax(axis=1) == bench.codes[bench.labeled]
+    own = bench.codes[bench.labeled] == 1
+    assert bench.accuracy(held_out) == pytest.approx((right & held_out.any(axis=1))[own].mean())
+
+
+def test_nothing_is_known_without_two_rows_of_a_class():
+    bench, family = Workbench(X, some_codes(1, 1), 2, seed=0), FAMILIES["svm"]
+    assert np.isnan(bench.accuracy(bench.held_out(family, first_voter(bench, family))))
+
+
+@pytest.mark.parametrize("scaling", ["standard", "range"])
+def test_new_rows_may_lack_values(bench, scaling):
+    scaler, scaled = bench.view(scaling)
+    np.testing.assert_allclose(scaler.transform(X), scaled)
+    new = X[:3].copy()
+    new[0, 0] = np.nan
+    filled = scaler.transform(new)
+    np.testing.assert_allclose(filled[1:], scaled[1:3])
+    assert filled[0, 0] == pytest.approx(np.median(scaled[:, 0]), abs=0.2)
 
 
 def test_the_view_is_that_of_scikit_learn(bench):

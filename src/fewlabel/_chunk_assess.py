@@ -16,9 +16,8 @@ from fewlabel._chunk_steps import (
     merge_statistics,
 )
 from fewlabel._validation import encode_target, n_rows
-from fewlabel.assessment import calibrated, calibration_power
+from fewlabel.assessment import calibrated, calibration_power, judged_votes, supervised_estimate
 from fewlabel.bounds import Bound, table_of_sums
-from fewlabel.held_out import held_out_votes
 from fewlabel.margins import Floats, MarginSums, margin_sums
 from fewlabel.mislabeling import (
     expected_counts,
@@ -112,9 +111,9 @@ def _add(parts: Sequence[MarginSums]) -> MarginSums:
 def chunked_bounds(rows: Rows, classifier: Any, X: Any, y: ArrayLike) -> list[Bound]:
     """The rows of :func:`fewlabel.assessment.transduction_bounds`, in two passes."""
     codes, _ = encode_target(y, classifier.missing_label)
-    held_out = held_out_votes(classifier.initial_estimator_, X, codes)
+    codes, held_out = judged_votes(classifier, X, codes)
     supervised = classifier.label_proba == "supervised"
-    power = calibration_power(held_out, codes) if supervised else None
+    power = calibration_power(held_out, codes) if supervised and len(codes) else None
     judge = rows.call(
         Judge,
         classifier.estimator_,
@@ -130,11 +129,5 @@ def chunked_bounds(rows: Rows, classifier: Any, X: Any, y: ArrayLike) -> list[Bo
     matrix = mislabeling_matrix(known + sums.counts)
     imperfect = rows.run(assess_imperfect, merge_margins, ("X",), judge=judge, matrix=matrix)
     tb = risk_bound(sums.statistics, thresholds=lowest_winning_vote(sums.statistics), tight=True)
-    first = Bound(
-        "supervised estimate",
-        float(np.mean(held_out.argmax(axis=1) != codes)),
-        "estimate",
-        True,
-        "no bound: held-out error of the initial classifier on the labelled rows",
-    )
+    first = supervised_estimate(held_out, codes, None)
     return [first, *table_of_sums(sums.margins, tb, imperfect, matrix)]

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.ensemble import VotingClassifier
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -236,16 +238,24 @@ def _elementwise(test: Callable[[object], bool], values: NDArray[Any]) -> NDArra
     return np.fromiter((test(v) for v in values), dtype=bool, count=len(values))
 
 
-def _as_column(y: object) -> NDArray[Any]:
+def as_column(y: Any) -> NDArray[Any]:
     """One-dimensional array of a target, with missing values kept apart from strings."""
     if hasattr(y, "to_numpy"):
-        column = y.to_numpy()
+        # Whole numbers beside missing values would become floats, and large ones the same float.
+        column = np.array(y.to_list(), dtype=object) if _has_gaps(y) else y.to_numpy()
     elif isinstance(y, np.ndarray):
         column = y
     else:
         # np.asarray would turn ["a", nan] into ["a", "nan"].
         column = np.asarray(y, dtype=object)
     return column_or_1d(column, warn=True)
+
+
+def _has_gaps(y: Any) -> bool:
+    """Whether a column of pandas or polars holds missing values apart from its numbers."""
+    if hasattr(y, "null_count"):
+        return hasattr(y, "to_list") and y.null_count() > 0
+    return not isinstance(getattr(y, "dtype", np.dtype(float)), np.dtype) and bool(y.isna().any())
 
 
 def unlabeled_mask(y: object, missing_label: object = "auto") -> NDArray[np.bool_]:
@@ -255,7 +265,7 @@ def unlabeled_mask(y: object, missing_label: object = "auto") -> NDArray[np.bool
     in which that is ambiguous; any other value is taken literally (``None`` and NaN stand for
     every missing value).
     """
-    return _unlabeled_mask(_as_column(y), missing_label)
+    return _unlabeled_mask(as_column(y), missing_label)
 
 
 def _unlabeled_mask(column: NDArray[Any], missing_label: object) -> NDArray[np.bool_]:
@@ -320,7 +330,7 @@ def encode_target(
             "The classifier requires y to be passed, but the target y is None. Pass the labels, "
             "with -1 (or NaN or None) for unlabelled rows."
         )
-    column = _as_column(y)
+    column = as_column(y)
     unlabeled = _unlabeled_mask(column, missing_label)
     if unlabeled.all():
         raise ValueError(
@@ -369,18 +379,25 @@ def labeled_part(
 def fit_weight_name(estimator: Any) -> str | None:
     """Name of the ``fit`` argument that takes row weights, or None if there is none.
 
-    A pipeline passes weights on to its last step by the name ``laststep__sample_weight``, or,
-    with metadata routing, only if that step requested them.
+    A pipeline passes weights on to its last step by the name ``laststep__sample_weight``, a search
+    or a vote to what is in it, or, with metadata routing, only to who requested them.
     """
     from sklearn import get_config
 
+    router = isinstance(estimator, (Pipeline, BaseSearchCV, VotingClassifier))
+    if router and get_config()["enable_metadata_routing"]:
+        routed = get_routing_for_object(estimator).consumes("fit", ["sample_weight"])
+        return "sample_weight" if routed else None
     if isinstance(estimator, Pipeline):
-        if get_config()["enable_metadata_routing"]:
-            routed = get_routing_for_object(estimator).consumes("fit", ["sample_weight"])
-            return "sample_weight" if routed else None
         last_name, last = estimator.steps[-1]
         inner = None if last in (None, "passthrough") else fit_weight_name(last)
         return f"{last_name}__{inner}" if inner else None
+    if isinstance(estimator, BaseSearchCV):
+        return fit_weight_name(estimator.estimator)  # a search hands on what it is given
+    if isinstance(estimator, VotingClassifier):
+        voters = [voter for _, voter in estimator.estimators if voter != "drop"]
+        taken = all(fit_weight_name(voter) == "sample_weight" for voter in voters)
+        return "sample_weight" if taken else None
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 

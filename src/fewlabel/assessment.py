@@ -18,13 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._validation import (
     UNLABELED,
+    as_column,
     encode_target,
     indexable_rows,
     take_rows,
     unlabeled_mask,
 )
 from fewlabel.bounds import Bound, bounds_table
-from fewlabel.held_out import held_out_votes
+from fewlabel.held_out import can_be_judged, held_out_votes
 from fewlabel.margins import Floats
 from fewlabel.mislabeling import (
     anchor_counts,
@@ -44,7 +45,7 @@ class Evidence(NamedTuple):
 
     Attributes
     ----------
-    y : codes of the given labels, shape (l,)
+    y : codes of the given labels, shape (l,), without the only rows of a class
     held_out : votes for the labelled rows that did not see their labels, shape (l, K)
     label_proba : what stands for P(Y|x) of the unlabelled rows, shape (u, K)
     votes : votes of the final classifier for them, shape (u, K); its winners are the labels Ŷ
@@ -87,12 +88,24 @@ def gather(
     labeled, unlabeled = np.flatnonzero(codes != UNLABELED), np.flatnonzero(codes == UNLABELED)
     if len(unlabeled) == 0:
         raise ValueError("There is no unlabelled row whose error could be bounded.")
-    held_out = held_out_votes(classifier.initial_estimator_, take_rows(X, labeled), codes[labeled])
+    given, held_out = judged_votes(classifier, take_rows(X, labeled), codes[labeled])
     label_proba, are_votes = _label_proba(classifier, unlabeled)
-    if calibrate and are_votes:
-        label_proba = calibrated(label_proba, calibration_power(held_out, codes[labeled]))
+    if calibrate and are_votes and len(given):
+        label_proba = calibrated(label_proba, calibration_power(held_out, given))
     votes = classifier.transduction_proba_[unlabeled]
-    return Evidence(codes[labeled], held_out, label_proba, votes)
+    return Evidence(given, held_out, label_proba, votes)
+
+
+def judged_votes(
+    classifier: SelfLearningClassifier, X: Any, codes: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], Floats]:
+    """Codes of the labelled rows that can be judged, and held-out votes of the initial classifier.
+
+    A row cannot be judged if it is the only one of its class, or if nobody could vote without it.
+    """
+    votes = held_out_votes(classifier.initial_estimator_, X, classifier.classes_[codes])
+    judged = can_be_judged(codes) & votes.any(axis=1)
+    return codes[judged], votes[judged]
 
 
 def _label_proba(
@@ -174,6 +187,20 @@ def estimate_mislabeling(
     return mislabeling_matrix(METHODS[method](evidence), smoothing=smoothing)
 
 
+def supervised_estimate(held_out: Floats, y: NDArray[np.intp], error: float | None) -> Bound:
+    """The first row of the table: what the labelled rows say of the initial classifier."""
+    wrong = held_out.argmax(axis=1) != y
+    value = float(wrong.mean()) if len(y) else float("nan")
+    return Bound(
+        "supervised estimate",
+        value,
+        "estimate",
+        len(y) > 0,
+        "no bound: held-out error of the initial classifier on the labelled rows",
+        None if error is None else value - error,
+    )
+
+
 # --- true labels, where they are known -------------------------------------------------------
 
 
@@ -184,7 +211,7 @@ def true_codes(
 
     A missing value, and the marker of unlabelled rows, say that a label is not known.
     """
-    column, n_samples = np.asarray(y_true), len(classifier.labeled_iter_)
+    column, n_samples = as_column(y_true), len(classifier.labeled_iter_)
     if column.shape != (n_samples,):
         raise ValueError(
             f"y_true must have one entry for each of the {n_samples} rows of fit. "
@@ -230,21 +257,12 @@ def transduction_bounds(
         if not (codes >= 0).any():
             raise ValueError(
                 f"y_true has no class of fit for any unlabelled row: the classes are "
-                f"{classifier.classes_[:5]}, y_true begins with {np.asarray(y_true)[:5]}."
+                f"{classifier.classes_[:5]}, y_true begins with {as_column(y_true)[:5]}."
             )
         error = float(np.mean(evidence.votes[known].argmax(axis=1) != codes))
     elif y_test is not None:
         error = 1.0 - float(classifier.score(X_test, y_test))
-    supervised = float(np.mean(evidence.held_out.argmax(axis=1) != evidence.y))
-    first = Bound(
-        "supervised estimate",
-        supervised,
-        "estimate",
-        True,
-        "no bound: held-out error of the initial classifier on the labelled rows",
-        None if error is None else supervised - error,
-    )
-    return [first] + bounds_table(
+    return [supervised_estimate(evidence.held_out, evidence.y, error)] + bounds_table(
         evidence.votes,
         evidence.label_proba,
         imperfect_proba=imperfect_proba(evidence.label_proba, matrix),

@@ -228,14 +228,18 @@ def demo_command(
         shown = run_demo(labels, seed, jobs, console.on_round)
         console.done()
         console.table(["family", "weight", "held-out accuracy (estimate)"], shown.voters())
+        for record in shown.clf.voters_:
+            if record.left_out:
+                console.say(f"! {record.title} is left out: {record.left_out}.")
         console.table(["round", "rows left", "labelled", "right", "vote needed"], shown.rounds())
-        console.say(
-            f"Accuracy on the unlabelled images: {shown.first_accuracy:.1%} by the first vote, "
-            f"{shown.accuracy:.1%} after self-learning."
-        )
         title = f"Handwritten digits from {labels * 10} labels"
         shown_report = shown.clf.report(shown.X, shown.target, y_true=shown.truth, title=title)
         summary = shown_report.summary
+        right = {entry["key"]: 1.0 - entry["true_error"] for entry in summary["errors"]}
+        console.say(
+            f"Accuracy on the unlabelled images: {right['supervised']:.1%} by the first vote, "
+            f"{right['all']:.1%} after self-learning."
+        )
         for sentence in summary["headline"]:
             console.say(sentence)
         if report is not None:

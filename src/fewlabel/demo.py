@@ -20,13 +20,15 @@ class Demo:
     X: NDArray[Any]
     target: NDArray[Any]
     truth: NDArray[Any]
-    first_accuracy: float
-    accuracy: float
 
     def voters(self) -> list[list[str]]:
         """Lines of a table: the families, the heaviest first."""
         return [
-            [record.title, f"{record.weight:.1%}", f"{record.accuracy:.1%}"]
+            [
+                record.title,
+                f"{record.weight:.1%}",
+                "–" if np.isnan(record.accuracy) else f"{record.accuracy:.1%}",
+            ]
             for record in sorted(self.clf.voters_, key=lambda record: -record.weight)
         ]
 
@@ -60,13 +62,5 @@ def run_demo(
     given = np.concatenate([rng.choice(np.flatnonzero(y == c), labels, False) for c in range(10)])
     target = np.full(len(y), -1)
     target[given] = y[given]
-    hidden = target == -1
     clf = FewLabelClassifier(random_state=seed, n_jobs=jobs, callback=on_round).fit(X, target)
-    return Demo(
-        clf=clf,
-        X=X,
-        target=target,
-        truth=y,
-        first_accuracy=float((clf.classes_[clf.initial_votes_.argmax(axis=1)] == y[hidden]).mean()),
-        accuracy=float((clf.transduction_[hidden] == y[hidden]).mean()),
-    )
+    return Demo(clf, X, target, y)

@@ -22,6 +22,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC
 
 from fewlabel._training import N_TREES, default_forest
+from fewlabel._validation import n_rows
 from fewlabel.assessment import calibrated
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
 from fewlabel.statistics import Floats, Ints
@@ -229,6 +230,8 @@ class Voter(ClassifierMixin, BaseEstimator):
 
     def votes(self, scaled: Any) -> Floats:
         """Votes for scaled rows."""
+        if len(self.model.classes_) == 1:  # some classifiers learn one class, but cannot vote then
+            return self.finish(np.ones((n_rows(scaled), 1)))
         if hasattr(self.model, "predict_proba"):
             return self.finish(self.model.predict_proba(scaled))
         scores = self.model.decision_function(scaled)

@@ -9,12 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from fewlabel._validation import n_rows, take_rows
 from fewlabel.votes import Floats, iter_voters
+
+CANNOT_LEARN = (ValueError, IndexError, np.linalg.LinAlgError)
+"""What classifiers raise that are given too few classes or rows, in training or when they vote."""
 
 
 class NoOutOfBagVoteError(ValueError):
@@ -90,15 +93,31 @@ def cross_fitted_votes(
     Returns
     -------
     votes : ndarray of shape (n_samples, n_classes)
-        Columns in the order of the sorted classes of ``y``.
+        Columns in the order of the sorted classes of ``y``. Zero for the rows of a fold whose
+        training part lacks a class, if the estimator cannot learn without it.
     """
-    classes, codes = np.unique(np.asarray(y), return_inverse=True)
-    folds = KFold(min(n_splits, len(codes)), shuffle=True, random_state=random_state)
-    votes = np.zeros((len(codes), len(classes)))
-    for train, test in folds.split(codes):
-        fitted = clone(estimator).fit(take_rows(X, train), codes[train])
-        votes[np.ix_(test, fitted.classes_)] = fitted.predict_proba(take_rows(X, test))
+    labels = np.asarray(y)
+    classes = np.unique(labels)
+    folds = KFold(min(n_splits, len(labels)), shuffle=True, random_state=random_state)
+    votes = np.zeros((len(labels), len(classes)))
+    for train, test in folds.split(labels):
+        try:
+            fitted = clone(estimator).fit(take_rows(X, train), labels[train])
+            found = fitted.predict_proba(take_rows(X, test))
+        except CANNOT_LEARN:
+            if len(np.unique(labels[train])) == len(classes):
+                raise  # not for want of a class: it is the estimator's own error
+            continue
+        votes[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = found
     return votes
+
+
+def can_be_judged(codes: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Labelled rows whose class has another one.
+
+    Without them nobody who votes has seen the class: that the vote is wrong says nothing.
+    """
+    return np.bincount(codes)[codes] > 1 if len(codes) else np.zeros(0, dtype=bool)
 
 
 def held_out_votes(fitted: Any, X: Any, y: ArrayLike) -> Floats:
@@ -110,6 +129,7 @@ def held_out_votes(fitted: Any, X: Any, y: ArrayLike) -> Floats:
         With ``held_out_votes_`` if it kept such votes itself.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
+        Labels, not codes: parameters of the classifier may name them.
     """
     kept: Floats | None = getattr(fitted, "held_out_votes_", None)
     if kept is not None:

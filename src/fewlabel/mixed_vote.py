@@ -27,6 +27,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from fewlabel._training import TrainingSet
 from fewlabel._validation import Interval, StrOptions, validate_data
 from fewlabel.families import Family, Voter, families_of
+from fewlabel.held_out import CANNOT_LEARN
 from fewlabel.policies import Policy
 from fewlabel.posterior import Method, Posterior, VoterVotes, learn_posterior
 from fewlabel.self_learning import SelfLearningClassifier
@@ -49,8 +50,9 @@ class VoterRecord(NamedTuple):
     weight : float
         Q(h); 0 if it was left out or too light to count.
     accuracy : float
-        Share of labelled rows that held-out votes get right; NaN if left out. **An estimate** from
-        few rows; Q was chosen by the same rows.
+        Share of labelled rows that held-out votes get right, without the only rows of a class; NaN
+        if there are no others, or if left out. **An estimate** from few rows; Q was chosen by the
+        same rows.
     seconds : float
     left_out : str
         Why it has no vote; empty if it has.
@@ -192,10 +194,11 @@ class Mixer:
             if not why:
                 try:
                     voter = bench.train(family, rows, codes, weight)
-                except (ValueError, np.linalg.LinAlgError) as error:
+                    bench.vote(voter, family, rows[:1])  # what has learned may still fail here
+                    held_out = bench.held_out(family, voter)
+                except CANNOT_LEARN as error:
                     why = f"it cannot learn from these rows ({str(error).rstrip('.')})"
                 else:
-                    held_out = bench.held_out(family, voter)
                     accuracy = bench.accuracy(held_out)
                     trained.append(Trained(family, voter, held_out))
             seconds = time.perf_counter() - start
@@ -247,6 +250,7 @@ class FewLabelClassifier(SelfLearningClassifier):
     voters : "default" or list, default="default"
         Families by name (``fewlabel.families.FAMILIES``), classifiers, or pairs (name, classifier).
         A classifier gets the rows as they are; put a pipeline around it if it wants them scaled.
+        It gets codes 0, 1, … for the classes, also in parameters that name classes.
     posterior : {"gibbs", "uniform", "second-order", "c-bound"}, default="gibbs"
         How Q is learned, see :func:`fewlabel.posterior.learn_posterior`.
     temperature : float, default=3.0

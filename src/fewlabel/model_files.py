@@ -57,6 +57,7 @@ TRUSTED_TYPES = frozenset(
         "sklearn.ensemble._forest.RandomForestClassifier",
         "sklearn.impute._base.MissingIndicator",
         "sklearn.impute._base.SimpleImputer",
+        "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._data.StandardScaler",
         "sklearn.preprocessing._encoders.OneHotEncoder",
         "sklearn.svm._classes.SVC",

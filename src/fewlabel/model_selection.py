@@ -7,6 +7,7 @@ for training in every fold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -112,11 +113,19 @@ def labeled_scorer(
     >>> labeled_scorer("accuracy")(majority, [[0], [0], [0], [0]], [1, 0, -1, -1])
     0.5
     """
-    scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+    return _LabeledScorer(
+        get_scorer(scoring) if isinstance(scoring, str) else scoring, missing_label
+    )
 
-    def score(estimator: Any, X: Any, y: ArrayLike, **params: Any) -> float:
-        labeled, part, truth = labeled_part(X, y, estimator.classes_, missing_label)
+
+@dataclass(frozen=True)
+class _LabeledScorer:
+    """A class, not a closure: a search that holds one can be saved."""
+
+    scorer: Callable[..., float]
+    missing_label: Any
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike, **params: Any) -> float:
+        labeled, part, truth = labeled_part(X, y, estimator.classes_, self.missing_label)
         params = {name: np.asarray(value)[labeled] for name, value in params.items()}
-        return float(scorer(estimator, part, truth, **params))
-
-    return score
+        return float(self.scorer(estimator, part, truth, **params))

@@ -345,6 +345,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on the labelled rows of a data set; unlabelled ones are left out."""
+        check_is_fitted(self)
         labeled, X, truth = labeled_part(X, y, self.classes_, self.missing_label)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
         return super().score(X, truth, weight)
@@ -376,7 +377,9 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """What was learned: shown in a notebook, ``save(path)`` writes HTML, JSON or Markdown.
 
         With the X and y of ``fit``, votes that stand for P(Y|x) in the bounds are calibrated.
-        ``y_true``, labels as far as they are known, shows the true error; ``title`` names it.
+        ``y_true``, labels as far as they are known, shows the true error; ``title`` names it. Rows
+        that are trusted keep the first classifier's label; the others have that of
+        ``transduction_``.
         """
         from fewlabel.report import Report
 

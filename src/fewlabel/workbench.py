@@ -20,6 +20,7 @@ from fewlabel._validation import UNLABELED, fit_weight_name, n_rows, take_rows
 from fewlabel.assessment import calibrated, calibration_power
 from fewlabel.baselines._base import SemiSupervisedClassifier
 from fewlabel.families import FAMILIES, Family, RangeScaler, Voter
+from fewlabel.held_out import CANNOT_LEARN, can_be_judged
 from fewlabel.statistics import Floats, Ints
 from fewlabel.votes import vote_matrix
 
@@ -58,11 +59,17 @@ class Workbench:
         if scaling not in self._views:
             values: Any = self.X.data if issparse(self.X) else self.X  # type: ignore[attr-defined]
             standard = StandardScaler(with_mean=not issparse(self.X))
-            steps: list[Any] = [standard if scaling == "standard" else RangeScaler()]
+            scaler: Any = standard if scaling == "standard" else RangeScaler()
+            scaled = scaler.fit_transform(self.X)
+            fill = SimpleImputer(strategy="median", keep_empty_features=True)
             if np.isnan(values).any():
-                steps.append(SimpleImputer(strategy="median", keep_empty_features=True))
-            scaler = make_pipeline(*steps) if len(steps) > 1 else steps[0]
-            self._views[scaling] = scaler, scaler.fit_transform(self.X)
+                scaled = fill.fit_transform(scaled)
+                scaler = make_pipeline(scaler, fill)
+            elif not issparse(self.X):
+                # New rows may lack values though none of these does; a sample will do for medians.
+                some = np.concatenate([self.labeled, self.unlabeled_at_random[:TRIED_ROWS]])
+                scaler = make_pipeline(scaler, fill.fit(take_rows(scaled, some)))
+            self._views[scaling] = scaler, scaled
         return self._views[scaling]
 
     def train(
@@ -80,6 +87,8 @@ class Workbench:
                 # A user cannot change where a family of ours stops, and its held-out error, hence
                 # its weight, is that of the voter as it is.
                 warnings.simplefilter("ignore", ConvergenceWarning)
+                # The covariance of a class with one row: LDA shrinks it.
+                warnings.filterwarnings("ignore", message="Only one sample available")
             return self._train(family, rows, codes, weight, like)
 
     def _train(
@@ -114,11 +123,11 @@ class Workbench:
 
     def held_out(self, family: Family, voter: Voter) -> Floats:
         """Votes for the labelled rows that did not see their labels; they calibrate the voter."""
-        votes = self._held_out(family, voter)
+        votes, codes = self._held_out(family, voter), self.codes[self.labeled]
         voted = votes.any(axis=1)
-        if family.calibrated and voted.any():
-            codes = self.codes[self.labeled]
-            voter.power = calibration_power(votes[voted], codes[voted])
+        judged = voted & can_be_judged(codes)
+        if family.calibrated and judged.any():
+            voter.power = calibration_power(votes[judged], codes[judged])
             votes[voted] = calibrated(votes[voted], voter.power)
         return votes
 
@@ -134,15 +143,20 @@ class Workbench:
         for train, test in folds.split(labeled):
             try:
                 part = self.train(family, labeled[train], codes[train], like=voter)
-            except (ValueError, np.linalg.LinAlgError):
+                votes[test] = self.vote(part, family, labeled[test])
+            except CANNOT_LEARN:
                 continue  # a fold that a family cannot learn from counts as wrong
-            votes[test] = self.vote(part, family, labeled[test])
         return votes
 
     def accuracy(self, held_out: Floats) -> float:
-        """Share of the labelled rows that held-out votes get right; no vote is wrong."""
-        right = held_out.argmax(axis=1) == self.codes[self.labeled]
-        return float((right & held_out.any(axis=1)).mean())
+        """Share of the labelled rows that held-out votes get right; no vote is wrong.
+
+        Rows that are the only ones of their class do not count; NaN if there are no others.
+        """
+        codes = self.codes[self.labeled]
+        right = (held_out.argmax(axis=1) == codes) & held_out.any(axis=1)
+        judged = can_be_judged(codes)
+        return float(right[judged].mean()) if judged.any() else float("nan")
 
     # --- what does not fit ---
 
@@ -170,7 +184,7 @@ class Workbench:
             voter = small.train(family, small.labeled, small.codes[small.labeled])
             fitted = perf_counter()
             small.vote(voter, family, np.flatnonzero(small.codes == UNLABELED))
-        except (ValueError, np.linalg.LinAlgError):
+        except CANNOT_LEARN:
             return 0.0  # the real fit will say what is wrong
         voted = perf_counter()
         growth = n_rows(self.X) / len(rows)

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from fewlabel._validation import UNLABELED, encode_target, take_rows
-from fewlabel.assessment import calibrated
-from fewlabel.held_out import held_out_votes
+from fewlabel._validation import UNLABELED, encode_target, indexable_rows, take_rows
+from fewlabel.assessment import calibrated, judged_votes
 from fewlabel.statistics import Floats
 
 # Half the 95 % point of χ² with one degree of freedom: powers whose log-likelihood is further below
@@ -36,7 +35,7 @@ class Calibration:
     Attributes
     ----------
     n : int
-        Labelled rows.
+        Labelled rows that can be judged.
     confidence : float
         Mean winning vote.
     accuracy : float
@@ -63,12 +62,14 @@ def calibration_of(clf: Any, X: Any, y: ArrayLike) -> Calibration | None:
         raise ValueError("X and y must be those that the classifier was fitted on.")
     if len(labeled) < FEWEST_ROWS:
         return None
-    held_out = held_out_votes(clf.initial_estimator_, take_rows(X, labeled), codes[labeled])
+    y_judged, held_out = judged_votes(clf, take_rows(indexable_rows(X), labeled), codes[labeled])
+    if len(y_judged) < FEWEST_ROWS:
+        return None
     return Calibration(
-        n=len(labeled),
+        n=len(y_judged),
         confidence=float(held_out.max(axis=1).mean()),
-        accuracy=float((held_out.argmax(axis=1) == codes[labeled]).mean()),
-        power=least_power(held_out, codes[labeled]),
+        accuracy=float((held_out.argmax(axis=1) == y_judged).mean()),
+        power=least_power(held_out, y_judged),
     )
 
 

@@ -88,8 +88,8 @@ def voter_bars(voters: dict[str, Any]) -> dict[str, Any]:
     """Weights as bars from 0, accuracies as dots with their intervals on an axis of their own."""
     families = voters["families"]
     top = next(nice for nice in _NICE if max(f["weight"] for f in families) <= nice + 1e-9)
-    accuracies = [f["accuracy"] for f in families if f["accuracy"]] + [voters["together"]]
-    low = math.floor(10 * min(a["low"] for a in accuracies)) / 10
+    accuracies = [a for a in (*(f["accuracy"] for f in families), voters["together"]) if a]
+    low = math.floor(10 * min((a["low"] for a in accuracies), default=0.0)) / 10
 
     def place(accuracy: dict[str, Any] | None) -> dict[str, float] | None:
         if accuracy is None:

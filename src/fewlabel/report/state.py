@@ -97,9 +97,14 @@ class FinalState:
         return self.first_vote >= self.thresholds[self.first_label]
 
     @cached_property
+    def label_votes(self) -> Floats:
+        """The votes that give each row its label: the first classifier's if they are trusted."""
+        return np.where(self.trusted[:, None], self.first_votes, self.votes)
+
+    @cached_property
     def label(self) -> Ints:
         """Class codes: what a row is trusted to be, or else the final classifier's vote."""
-        return combine(self.first_votes, self.votes, self.thresholds)[0]
+        return self.label_votes.argmax(axis=1)
 
     @cached_property
     def trusted_error_bound(self) -> float:

@@ -138,7 +138,7 @@ def _errors(
     """Bounds of error rates; the true error and the guarantee beside them where truth is given."""
     if not len(state.rows):
         return []
-    first, everything = state.first_votes, np.zeros(len(clf.classes_))
+    first, labels, everything = state.first_votes, state.label_votes, np.zeros(len(clf.classes_))
     entries = [
         (
             "supervised",
@@ -146,7 +146,7 @@ def _errors(
             _of_all(state, first).risk,
             first,
         ),
-        ("all", "all rows, after self-learning", _of_all(state, state.votes).risk, state.votes),
+        ("all", "all rows, labels after self-learning", _of_all(state, labels).risk, labels),
         ("trusted", "trusted rows", state.trusted_error_bound, first),
     ]
     shown = []
@@ -260,19 +260,19 @@ def _confusion(
     cut = np.ix_(shown, shown)
     entry: dict[str, Any] = {
         "names": [str(name) for name in clf.classes_[shown]],
-        "matrix": _of_all(state, state.votes).confusion[cut].tolist(),
+        "matrix": _of_all(state, state.label_votes).confusion[cut].tolist(),
         "kind": "estimate",
         "assumption": assumption,
     }
     if known is not None:
-        entry["true"] = known.confusion(state.votes)[cut].tolist()
+        entry["true"] = known.confusion(state.label_votes)[cut].tolist()
     return entry
 
 
 def _label_next(clf: Any, state: FinalState, show_rows: ShowRows | None) -> dict[str, Any]:
-    order, margins, gains = next_to_label(state.votes, N_NEXT)
+    order, margins, gains = next_to_label(state.label_votes, N_NEXT)
     rows = state.rows[order]
-    votes = state.votes[order]
+    votes = state.label_votes[order]
     best, second = np.argsort(-votes, axis=1, kind="stable")[:, :2].T
     cells = show_rows(rows) if show_rows is not None else [{} for _ in rows]
     entries = [
