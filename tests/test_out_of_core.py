@@ -34,7 +34,6 @@ from fewlabel._chunk_steps import (
     EXACT_CELLS,
     RESOLUTION,
     chunk_statistics,
-    lowest_winning_vote,
     merge_statistics,
 )
 from strategies import votes_and_proba
@@ -211,8 +210,6 @@ def test_thresholds_do_not_depend_on_the_chunks(data, n_chunks, random):
         optimal_thresholds(merged), optimal_thresholds(votes, proba), rtol=0, atol=1e-12
     )
     np.testing.assert_allclose(risk_bound(merged), risk_bound(votes, proba), rtol=1e-9, atol=1e-12)
-    lowest = lowest_winning_vote(merged)
-    assert lowest == min(1 / votes.shape[1], votes.max(axis=1).min())
     for iteration, step in ((1, 0.3), (2, 0.4), (5, 0.3)):
         theirs = Curriculum(step).select(votes, proba, iteration).thresholds
         assert Curriculum(step).from_statistics(merged, iteration)[0].tolist() == theirs.tolist()

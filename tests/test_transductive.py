@@ -102,9 +102,20 @@ def test_error_rate_and_conditional_error(case):
 @given(votes_and_proba())
 def test_the_lowest_winning_vote_bounds_the_same_error_more_tightly(case):
     votes, proba = case
-    floor = votes.max(axis=1).min()
+    best = votes.argmax(axis=1)
+    floor = [votes[best == c, c].min(initial=1.0) for c in range(votes.shape[1])]
+    np.testing.assert_allclose(
+        confusion_bound(votes, proba),
+        reference.confusion_bound(votes, proba, floor),
+        atol=ATOL,
+    )
     assert bayes_risk(votes, proba, thresholds=floor) == bayes_risk(votes, proba)
-    assert risk_bound(votes, proba, thresholds=floor) <= risk_bound(votes, proba) + ATOL
+    error = bayes_risk(votes, proba)
+    for resolution in (None, 7):
+        tight = risk_bound(votes, proba, resolution=resolution, tight=True)
+        assert error <= tight + ATOL
+        assert tight <= risk_bound(votes, proba, resolution=resolution) + ATOL
+    assert risk_bound(votes, proba) <= risk_bound(votes, proba, thresholds=0.0) + ATOL
 
 
 @given(votes_proba_theta(), st.permutations(range(4)), st.integers(0, 1000))

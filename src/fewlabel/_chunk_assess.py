@@ -12,7 +12,6 @@ from fewlabel._chunk_steps import (
     Chunk,
     Made,
     chunk_statistics,
-    lowest_winning_vote,
     merge_statistics,
 )
 from fewlabel._validation import encode_target, n_rows
@@ -128,6 +127,6 @@ def chunked_bounds(rows: Rows, classifier: Any, X: Any, y: ArrayLike) -> list[Bo
     known = held_out_counts(codes, held_out.argmax(axis=1), held_out.shape[1])
     matrix = mislabeling_matrix(known + sums.counts)
     imperfect = rows.run(assess_imperfect, merge_margins, ("X",), judge=judge, matrix=matrix)
-    tb = risk_bound(sums.statistics, thresholds=lowest_winning_vote(sums.statistics), tight=True)
+    tb = risk_bound(sums.statistics, tight=True)
     first = supervised_estimate(held_out, codes, None)
     return [first, *table_of_sums(sums.margins, tb, imperfect, matrix)]

@@ -234,9 +234,7 @@ class _Loop:
         clf.n_iter_ = len(clf.history_)
         clf.risk_bound_, clf.confusion_bound_ = float("nan"), np.full((K, K), np.nan)
         if statistics is not None:
-            bound = transductive_bound(
-                statistics, thresholds=steps.lowest_winning_vote(statistics), tight=True
-            )
+            bound = transductive_bound(statistics, tight=True)
             clf.risk_bound_, clf.confusion_bound_ = bound.risk, bound.confusion
 
 

@@ -72,12 +72,6 @@ def merge_statistics(parts: Sequence[VoteStatistics | None]) -> VoteStatistics |
     return merged.binned(RESOLUTION) if too_many else merged
 
 
-def lowest_winning_vote(statistics: VoteStatistics) -> float:
-    """A threshold that every winning vote reaches; with votes that sum to 1 it is 1/K or less."""
-    won = [cells.edges[cells.n_predicted > 0] for cells in statistics.cells]
-    return min(1.0 / statistics.n_classes, float(np.concatenate(won).min()))
-
-
 # --- what stays the same during a fit --------------------------------------------------------
 
 

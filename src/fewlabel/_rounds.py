@@ -109,14 +109,9 @@ def initial_label_proba(
 
 
 def final_bound(votes: Floats, label_proba: Floats) -> tuple[float, Floats]:
-    """Bounds of the error rate and of the conditional risks on these rows; NaN without rows.
-
-    Thresholds of 1/K are reached by every winning vote, so this bounds the error of all rows, more
-    tightly than thresholds of 0 do.
-    """
+    """Bounds of the error rate and of the conditional risks on these rows; NaN without rows."""
     n_classes = votes.shape[1]
     if len(votes) == 0:
         return float("nan"), np.full((n_classes, n_classes), np.nan)
-    lowest = min(1.0 / n_classes, float(votes.max(axis=1).min()))  # rounding may go below 1/K
-    bound = transductive_bound(votes, label_proba, thresholds=lowest, tight=True)
+    bound = transductive_bound(votes, label_proba, tight=True)
     return bound.risk, bound.confusion

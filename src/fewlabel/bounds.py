@@ -117,10 +117,7 @@ def bounds_table(
     if (imperfect_proba is None) != (mislabeling is None):
         raise ValueError("imperfect_proba and mislabeling must be given together.")
     sums = margin_sums(v, label_proba)
-    # The winning vote is at least 1/K (up to rounding), so this threshold excludes nobody, and TB
-    # is never larger with it than with 0.
-    floor = min(1.0 / v.shape[1], float(v.max(axis=1).min()))
-    tb = risk_bound(v, label_proba, thresholds=floor, tight=True)
+    tb = risk_bound(v, label_proba, tight=True)
     if imperfect_proba is None or mislabeling is None:
         return table_of_sums(sums, tb, exact=exact, error=error)
     proba = check_labels(imperfect_proba, v)

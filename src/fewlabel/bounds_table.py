@@ -75,8 +75,7 @@ def _bounds(
     votes: Floats, label_proba: Floats, classes: list[str], assumption: str, is_truth: bool
 ) -> dict[str, Any]:
     kind = "guarantee" if assumption.startswith("A guarantee") else "estimate"
-    lowest = min(1.0 / votes.shape[1], float(votes.max(axis=1).min()))
-    everything = transductive_bound(votes, label_proba, thresholds=lowest, tight=True)
+    everything = transductive_bound(votes, label_proba, tight=True)
     thresholds, errors = search_thresholds(votes, label_proba)
     trusted = transductive_bound(votes, label_proba, thresholds=thresholds)
 

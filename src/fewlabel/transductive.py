@@ -132,9 +132,9 @@ def transductive_bound(
     label_proba : array-like of shape (n_samples, n_classes)
         :math:`P(Y=c\mid x)`. Not given with statistics, which contain it.
     thresholds : float or array-like of shape (n_classes,), optional
-        θ: only rows whose vote for the predicted class reaches it count. Zero by default.
-        The lowest winning vote, ``votes.max(axis=1).min()``, also bounds the error of all rows, and
-        is never larger. (It is 1/K at least, but for rounding, which can leave it just below.)
+        θ: only rows whose vote for the predicted class reaches it count. By default all rows do:
+        θ is then the lowest vote with which each class is predicted. The error is the same as with
+        θ = 0, the bound far smaller.
     resolution : int, optional
         Bins for each class: faster, and never smaller than the exact bound. A threshold within a
         bin is replaced by the bin's edge on the safe side.
@@ -153,14 +153,18 @@ def transductive_bound(
     """
     source = open_cells(votes, label_proba, resolution)
     u = source.u
-    theta = check_thresholds(thresholds, len(u))
+    theta = None if thresholds is None else check_thresholds(thresholds, len(u))
     sums = np.zeros((len(u), len(u)))
     trusted = 0
     for j, cells in enumerate(source.cells):
-        at_or_above = int(np.searchsorted(cells.edges, theta[j]))
-        start = at_or_above
-        if source.resolution and not (start < len(cells.edges) and cells.edges[start] == theta[j]):
-            start -= 1  # the bin that contains θ counts whole in the bound, not at all in π
+        if theta is None:
+            won = np.flatnonzero(cells.n_predicted)
+            start = at_or_above = int(won[0]) if len(won) else len(cells.edges)
+        else:
+            start = at_or_above = int(np.searchsorted(cells.edges, theta[j]))
+            exact = start < len(cells.edges) and cells.edges[start] == theta[j]
+            if source.resolution and not exact:
+                start -= 1  # the bin that contains θ counts whole in the bound, not at all in π
         sums[:, j] = class_bound(cells, np.array([start]), tight=tight)[:, 0]
         trusted += int(cells.n_predicted[at_or_above:].sum())
     confusion = np.divide(sums, u[:, None], out=np.zeros_like(sums), where=u[:, None] > 0)

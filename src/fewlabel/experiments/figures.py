@@ -259,7 +259,7 @@ def _relaxation(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
 _ROUND_LINES = {
     "error": ("true error of the rows left", "#000000", "-"),
     "plug-in error": ("plug-in error", "#999999", ":"),
-    "TB": ("transductive bound", "#0072B2", "-"),
+    "TB": ("transductive bound, θ = 1/K", "#0072B2", "-"),
     "CB": ("C-bound", "#E69F00", "-"),
     "selected_error": ("true error of the rows selected", "#D55E00", "--"),
     "selected_bound": ("bound on it that was minimised", "#D55E00", "-"),

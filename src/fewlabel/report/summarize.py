@@ -138,7 +138,7 @@ def _errors(
     """Bounds of error rates; the true error and the guarantee beside them where truth is given."""
     if not len(state.rows):
         return []
-    first, labels, everything = state.first_votes, state.label_votes, np.zeros(len(clf.classes_))
+    first, labels = state.first_votes, state.label_votes
     entries = [
         (
             "supervised",
@@ -153,16 +153,13 @@ def _errors(
     for key, what, value, votes in entries:
         entry: dict[str, Any] = {"key": key, "what": what, "bound": _bound(value, assumption)}
         if known is not None:
-            thresholds = state.thresholds if key == "trusted" else everything
-            entry.update(known.compare(votes, thresholds))
+            entry.update(known.compare(votes, state.thresholds if key == "trusted" else None))
         shown.append(entry)
     return shown
 
 
 def _of_all(state: FinalState, votes: Floats) -> TransductiveBound:
-    """Bound for all rows: every winning vote reaches 1/K (up to rounding)."""
-    lowest = min(1.0 / votes.shape[1], float(votes.max(axis=1).min()))
-    return transductive_bound(votes, state.label_proba, thresholds=lowest, tight=True)
+    return transductive_bound(votes, state.label_proba, tight=True)
 
 
 def _shown_classes(clf: Any, state: FinalState) -> Ints:

@@ -55,11 +55,13 @@ class Truth:
             n_classes=len(clf.classes_),
         )
 
-    def compare(self, votes: Floats, thresholds: Floats) -> dict[str, Any]:
-        """True error among rows that reach the thresholds, and the bound that is a theorem."""
+    def compare(self, votes: Floats, thresholds: Floats | None) -> dict[str, Any]:
+        """True error among rows that reach the thresholds (None: all), and the theorem's bound."""
         votes = votes[self.position]
         best = votes.argmax(axis=1)
-        reached = votes.max(axis=1, initial=0.0) >= thresholds[best]
+        reached = np.ones(len(best), dtype=bool)
+        if thresholds is not None:
+            reached = votes.max(axis=1, initial=0.0) >= thresholds[best]
         if not reached.any():
             return {"true_error": None, "n_known": 0, "guarantee": None}
         inside = self.code >= 0
@@ -67,11 +69,10 @@ class Truth:
         outside = float((reached & ~inside).sum())
         value = outside / reached.sum()
         if inside.any():
-            lowest = np.maximum(thresholds, _lowest_winner(votes[inside]))
             bound = transductive_bound(
                 votes[inside],
                 np.eye(self.n_classes)[self.code[inside]],
-                thresholds=lowest,
+                thresholds=thresholds,
                 tight=True,
             )
             value += bound.risk * inside.sum() / reached.sum()
@@ -98,8 +99,3 @@ class Truth:
             return np.zeros((self.n_classes, self.n_classes))
         truth = np.eye(self.n_classes)[self.code[inside]]
         return bayes_confusion(votes[self.position][inside], truth)
-
-
-def _lowest_winner(votes: Floats) -> float:
-    # Every winning vote reaches 1/K (up to rounding), and a higher threshold gives a smaller bound.
-    return min(1.0 / votes.shape[1], float(votes.max(axis=1).min()))
