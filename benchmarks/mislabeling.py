@@ -27,6 +27,8 @@ from fewlabel import (
 )
 from fewlabel.assessment import DEFAULT_METHOD, METHODS, Evidence, estimate_mislabeling, gather
 from fewlabel.datasets import PAPER_SETS, load_dataset, mask_labels, paper_split
+from fewlabel.held_out import can_be_judged
+from fewlabel.outputs import replaced
 
 SETS = ["vowel", "protein", "dna", "pageblocks", "pendigits", "letter", "isolet"]
 Array = np.ndarray[Any, Any]
@@ -58,7 +60,7 @@ def matrices(raw: Evidence, calibrated: Evidence, cross_fitted: Array) -> dict[s
 
 def one_split(name: str, trial: int, data_dir: str | None) -> tuple[list[Row], list[Row]]:
     data = load_dataset(name, data_dir)
-    split = paper_split(data.y, PAPER_SETS[name].n_labeled, trial)
+    split = paper_split(data.y, PAPER_SETS[name].n_labeled, 10 * trial)
     y = mask_labels(data.y, split.labeled)
     classifier = SelfLearningClassifier(random_state=trial, n_jobs=1).fit(data.X, y)
     unlabeled = np.flatnonzero(y == -1)
@@ -67,6 +69,7 @@ def one_split(name: str, trial: int, data_dir: str | None) -> tuple[list[Row], l
     calibrated = gather(classifier, data.X, y)
     labeled = np.flatnonzero(y != -1)
     cross_fitted = cross_fitted_votes(classifier.initial_estimator_, data.X[labeled], y[labeled])
+    judged = can_be_judged(np.searchsorted(classifier.classes_, y[labeled]))  # as `gather` does
     # Rows of a class without a labelled row have no column in any matrix.
     known = np.isin(data.y[unlabeled], classifier.classes_)
     truth = np.searchsorted(classifier.classes_, data.y[unlabeled][known])
@@ -81,7 +84,7 @@ def one_split(name: str, trial: int, data_dir: str | None) -> tuple[list[Row], l
             "distance": float(np.abs(matrix - true).sum(axis=0) / 2 @ share),
             "cbil": abs(cbil(votes, matrix[:, truth].T, matrix) - oracle),
         }
-        for method, matrix in matrices(raw, calibrated, cross_fitted).items()
+        for method, matrix in matrices(raw, calibrated, cross_fitted[judged]).items()
     ]
     return estimates, [
         row
@@ -211,7 +214,8 @@ def main() -> None:
     text = page(options.sets, options.splits, options.data)
     print(text)
     if options.write:
-        options.write.write_text(text + "\n")
+        with replaced(options.write) as part:
+            part.write_text(text + "\n")
 
 
 if __name__ == "__main__":
