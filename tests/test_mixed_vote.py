@@ -104,10 +104,7 @@ def test_first_votes_are_those_of_voters_without_pseudo_labels(fitted):
 
 
 def test_bounds_of_the_library_take_the_mixed_vote(fitted):
-    # TB at thresholds that every winning vote reaches is what the fit reports.
-    tb = risk_bound(
-        fitted.transduction_proba_[HIDDEN], fitted.initial_votes_, thresholds=1 / 3, tight=True
-    )
+    tb = risk_bound(fitted.transduction_proba_[HIDDEN], fitted.initial_votes_, tight=True)
     assert fitted.risk_bound_ == pytest.approx(tb)
     names = [bound.name for bound in fitted.bounds(X, TARGET, y_true=Y)]
     assert {"supervised estimate", "TB", "CB", "CBIL"} <= set(names)
