@@ -174,7 +174,7 @@ METHODS: dict[str, Callable[[Evidence], Floats]] = {
 take the pseudo-labels to be independent of x given Y, which they are not: the same votes made them.
 """
 
-# The nearest to the true matrix on the paper's data: docs/mislabeling.md (make mislabeling).
+# Among the nearest to the true matrix on the paper's data: docs/mislabeling.md (make mislabeling).
 DEFAULT_METHOD = "soft"
 
 
