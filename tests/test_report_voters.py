@@ -127,6 +127,21 @@ def test_formats_show_weights_and_estimates(kind: str, with_a_slow_one):
     assert "<b>slow" not in page
 
 
+@pytest.mark.parametrize("kind", ["html", "md", "json"])
+def test_without_two_labels_of_a_class_no_accuracy_is_shown(kind: str, fitted):
+    _, X, _, y = fitted
+    target = np.full(len(y), -1)
+    target[[np.flatnonzero(y == c)[0] for c in range(3)]] = range(3)
+    clf = FewLabelClassifier(["forest", "extra_trees"], random_state=0).fit(X, target)
+    shown = summarize(clf, X, target)
+    assert [family["accuracy"] for family in shown["voters"]["families"]] == [None, None]
+    assert shown["voters"]["together"] is None
+    page = render(shown, kind)
+    assert "accuracies cannot be estimated" in page
+    assert "nan" not in page.lower()
+    assert not any("too confident" in warning for warning in shown["warnings"])
+
+
 def test_markdown_keeps_its_columns(with_a_slow_one):
     page = render(with_a_slow_one, "md")
     table = page.partition("## Who votes")[2].partition("##")[0].strip().splitlines()
