@@ -293,7 +293,7 @@ def _with_labels(
     table: pa.Table, clf: SelfLearningClassifier, state: FinalState, target: str
 ) -> pa.Table:
     """The table with labels, where they came from, and what speaks for them."""
-    label, trusted = combine(state.first_votes, state.votes, state.thresholds)
+    label, trusted = state.label, state.trusted
     row = np.arange(len(label))
     rounds = clf.labeled_iter_[state.rows]
     columns = {
