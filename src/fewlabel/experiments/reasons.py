@@ -11,8 +11,9 @@ from string import Formatter
 
 _OTHER_SPLITS = (
     "the splits cannot be the paper's here, though they are on the other sets (same code, same "
-    "seeds): it had the rows of MNIST in another order, or stratified. With stratified splits RF "
-    "has {mnist_stratified/RF} and MSLA {mnist_stratified/MSLA}"
+    "seeds). Another order of the rows would only draw other splits, and the distance is too large "
+    "for chance. Stratified splits would explain it: with them RF has {mnist_stratified/RF} and "
+    "MSLA {mnist_stratified/MSLA}"
 )
 _QN = (
     "probable, not proved: the paper does not say how it combines the machines of the classes nor "
