@@ -175,6 +175,17 @@ def test_votes_are_better_than_an_arbitrary_temperature():
         assert calibrated < other
 
 
+def test_one_label_of_a_class_does_not_flatten_the_votes():
+    """Its fold knows nothing of the class: that is no reason to doubt all votes."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(-2, 0.5, (50, 2)), rng.normal(2, 0.5, (50, 2))])
+    y = np.full(100, -1)
+    y[0], y[50] = 0, 1
+    model = QNS3VMClassifier(random_state=0).fit(X, y)
+    assert model.temperature_ == 1.0
+    assert model.predict_proba(X).max(axis=1).mean() > 0.6
+
+
 def test_nystroem_with_fewer_rows_comes_close():
     X, truth = make_moons(300, noise=0.05, random_state=0)
     y = np.where(np.arange(300) < 30, truth, -1)

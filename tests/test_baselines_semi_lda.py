@@ -158,6 +158,19 @@ def test_supervised_model_is_scikit_learns():
     np.testing.assert_allclose(ours, lda.decision_function(standardised(X)), atol=1e-8)
 
 
+@pytest.mark.parametrize("constant", [0.1, 0.7, 1 / 3, 1e-3, 1e6])
+def test_a_constant_feature_plays_no_part(constant):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(-2, 1, (500, 2)), rng.normal(2, 1, (500, 2))])
+    y = np.full(1000, -1)
+    y[:5], y[500:505] = 0, 1
+    without = SemiLDAClassifier(max_iter=20).fit(X, y)
+    wide = np.hstack([X, np.full((1000, 1), constant)])
+    model = SemiLDAClassifier(max_iter=20).fit(wide, y)
+    assert np.abs(model.coef_).max() < 100
+    assert (model.predict(wide) == without.predict(X)).mean() > 0.99
+
+
 def test_units_of_the_features_do_not_matter():
     X, y, _ = problem(0, d=8, per_class=2)
     rescaled = SemiLDAClassifier().fit(X * 10.0 ** np.arange(8) + 5, y)

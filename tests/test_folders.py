@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,6 +100,61 @@ def test_mistakes_are_explained(options, message, fewlabel, folder):
     assert message in answer.err
     assert "Traceback" not in answer.err
     assert [path.name for path in folder.parent.iterdir()] == ["customers"]
+
+
+def write(folder: Path, **files: dict[str, Any]) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+    for name, columns_of in files.items():
+        pq.write_table(pa.table(columns_of), folder / f"{name}.parquet")
+
+
+def strict(text: str) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_labelled_rows_may_have_a_file_of_their_own(fewlabel, folder):
+    every = columns(n=60, n_labeled=20)
+    first = {name: values[:20] for name, values in every.items()}
+    rest = {name: pa.array(values[20:], pa.array(values).type) for name, values in every.items()}
+    # One label of a class that is never predicted: its bound is no number.
+    first = first | {"segment": ["lonely", *first["segment"][1:]]}
+    write(folder, labelled=first, rest=rest)
+    answer = fewlabel(folder.parent, "fit", "customers", "--target", "segment", "--json")
+    assert answer.code == 0, answer.err
+    assert strict(answer.out)["n_unlabeled"] == 40
+    assert sorted(labels(folder.parent / "customers-labelled")) == list(range(20, 60))
+
+
+def test_columns_may_differ_in_order_and_width(fewlabel, folder):
+    a = {"n": pa.array([1, 2] * 20), "m": pa.nulls(40), "t": ["u", "v"] * 10 + [None] * 20}
+    b = {"t": [None] * 40, "m": pa.array([0.5, 4.5] * 20), "n": pa.array([1.5, None] * 20)}
+    write(folder, a=a, b=b)
+    answer = fewlabel(folder.parent, "fit", "customers", "--target", "t", "--json")
+    assert answer.code == 0, answer.err
+    assert strict(answer.out)["n_unlabeled"] == 60
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a": {"x": [1.5, 2.5] * 20, "t": ["u", "v"] * 20}}, "nothing to fill"),
+        ({"a": {"x": pa.array([], pa.float64()), "t": pa.array([], pa.string())}}, "have no rows"),
+        (
+            {"a": {"x": ["p", "q"], "t": ["u", "v"]}, "b": {"x": [[1], [2]], "t": [None, None]}},
+            "different types in its files",
+        ),
+    ],
+)
+def test_folders_that_cannot_be_learned(files, message, fewlabel, folder):
+    write(folder, **files)
+    answer = fewlabel(folder.parent, "fit", "customers", "--target", "t")
+    assert answer.code == 1
+    assert message in answer.err
+    assert "mistake of fewlabel" not in answer.err
 
 
 def test_damaged_file_is_named(fewlabel, folder):

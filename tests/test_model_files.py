@@ -239,6 +239,21 @@ def test_truncated(share: float, saved: Path, tmp_path: Path):
         load_model(path)
 
 
+def test_flipped_bytes_are_refused_or_harmless(saved: Path, tmp_path: Path):
+    rng, whole = np.random.default_rng(0), saved.read_bytes()
+    refused = 0
+    for _ in range(60):
+        data = bytearray(whole)
+        for place in rng.integers(len(data), size=3):
+            data[place] ^= 1 << int(rng.integers(8))
+        (tmp_path / "flipped.skops").write_bytes(data)
+        try:
+            check_model_file(tmp_path / "flipped.skops")
+        except UserError:
+            refused += 1
+    assert refused > 40  # a few bytes of a ZIP file mean nothing
+
+
 def test_foreign_files(tmp_path: Path):
     bomb = tmp_path / "pickle.skops"
     bomb.write_bytes(pickle.dumps({"a": 1}))

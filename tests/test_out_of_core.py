@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import _page, out_of_core
@@ -30,6 +31,7 @@ from fewlabel import (
     risk_bound,
 )
 from fewlabel._chunk_loop import allot_rows, allot_trees, quotas
+from fewlabel._chunk_source import Layout
 from fewlabel._chunk_steps import (
     EXACT_CELLS,
     RESOLUTION,
@@ -426,3 +428,72 @@ def test_no_report_of_rows_that_are_not_kept():
     clf.fit(X[:99], y[:99], unlabeled=[X[99:400], X[400:600]])
     with pytest.raises(ValueError, match="rows are not kept"):
         clf.report()
+
+
+# --- the form of the chunks --------------------------------------------------------------------
+
+
+def test_chunks_keep_what_the_labelled_rows_could_not_hold():
+    """A few labelled rows of whole numbers must not cut off the fractions of the others."""
+    rng = np.random.default_rng(0)
+    U = rng.random((300, 2)) * 4
+    whole = rng.integers(0, 5, (30, 2))
+    y = (whole.sum(axis=1) > 4).astype(int)
+    fits = [learner().fit(rows, y, unlabeled=[U]) for rows in (whole, whole.astype(float))]
+    assert fits[0].risk_bound_ == pytest.approx(fits[1].risk_bound_)
+    np.testing.assert_array_equal(fits[0].predict(U), fits[1].predict(U))
+    for dtype, chunk in (("u1", [[-1.5]]), ("i8", [[np.nan]]), ("f8", [[None]]), ("U2", [["abc"]])):
+        kept, _ = Layout.of(np.zeros((1, 1), dtype)).conform(np.array(chunk))
+        np.testing.assert_array_equal(kept.astype(object) == chunk, [[dtype not in ("i8", "f8")]])
+    assert Layout.of(np.zeros((1, 1), "f4")).conform(np.ones((1, 1)))[0].dtype == np.float32
+
+
+def test_columns_are_told_apart_by_name(tmp_path):
+    """Labelled rows without names: the first file says in which order its columns come."""
+    folder = write_parquet(tmp_path / "rows")
+    expected = learner().fit(X[:L], Y[:L], unlabeled=UnlabeledRows(folder, out=tmp_path / "a"))
+    second = pd.read_parquet(folder / "1.parquet")
+    second[COLUMNS[::-1]].to_parquet(folder / "1.parquet", index=False)
+    mixed = learner().fit(X[:L], Y[:L], unlabeled=UnlabeledRows(folder, out=tmp_path / "b"))
+    assert mixed.risk_bound_ == expected.risk_bound_
+    pd.testing.assert_frame_equal(results(tmp_path / "b"), results(tmp_path / "a"))
+    UnlabeledRows(folder).predict(mixed, tmp_path / "c")
+    final = UnlabeledRows(folder).predict(expected, tmp_path / "d")
+    assert final == len(X) - L
+    pd.testing.assert_frame_equal(results(tmp_path / "c"), results(tmp_path / "d"))
+    second.rename(columns={"x0": "other"}).to_parquet(folder / "1.parquet", index=False)
+    with pytest.raises(ValueError, match="columns must be those of the first rows"):
+        learner().fit(X[:L], Y[:L], unlabeled=folder)
+
+
+def test_a_target_column_in_frames_of_either_library():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "t": ["u", None]})
+    for chunk in (frame, pl.from_pandas(frame), pa.table(frame)):
+        rows, where = Layout.of(np.zeros((1, 1)), target="t").conform(chunk)
+        assert rows.tolist() == [[2.0]]
+        assert where.tolist() == [1]
+
+
+def test_partitioned_data_sets_keep_the_column_of_the_folders(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "t": ["u", None], "g": [7, 8]})
+    frame.to_parquet(tmp_path / "parts", partition_cols=["g"])
+    dataset = pa.dataset.dataset(tmp_path / "parts", partitioning="hive")
+    rows, y = labeled_rows(dataset, "t")
+    assert rows[["a", "g"]].to_numpy().tolist() == [[1.0, 7.0]]
+    assert y.tolist() == ["u"]
+
+
+def test_bounds_want_the_rows_of_fit():
+    clf = learner().fit(X[:L], Y[:L], unlabeled=[X[L:]])
+    rows = UnlabeledRows([X[L:]])
+    assert rows.bounds(clf, X[:L], Y[:L])[0].applies
+    for labels, message in (
+        (Y[: L - 1], "one label for each"),
+        (np.where(np.arange(L) < 5, -1, Y[:L]), "5 of them missing"),
+        (Y[:L].astype(str), "the classes of `fit`"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            rows.bounds(clf, X[:L], labels)
+    for use in (lambda: rows.predict(learner(), "o"), lambda: rows.bounds(learner(), X[:L], Y[:L])):
+        with pytest.raises(NotFittedError):
+            use()

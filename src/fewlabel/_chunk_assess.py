@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fewlabel._chunk_steps import (
     Chunk,
@@ -14,7 +13,7 @@ from fewlabel._chunk_steps import (
     chunk_statistics,
     merge_statistics,
 )
-from fewlabel._validation import encode_target, n_rows
+from fewlabel._validation import n_rows
 from fewlabel.assessment import calibrated, calibration_power, judged_votes, supervised_estimate
 from fewlabel.bounds import Bound, table_of_sums
 from fewlabel.margins import Floats, MarginSums, margin_sums
@@ -24,7 +23,7 @@ from fewlabel.mislabeling import (
     imperfect_proba,
     mislabeling_matrix,
 )
-from fewlabel.statistics import VoteStatistics
+from fewlabel.statistics import Ints, VoteStatistics
 from fewlabel.transductive import risk_bound
 from fewlabel.votes import vote_matrix
 
@@ -107,9 +106,8 @@ def _add(parts: Sequence[MarginSums]) -> MarginSums:
     return total
 
 
-def chunked_bounds(rows: Rows, classifier: Any, X: Any, y: ArrayLike) -> list[Bound]:
+def chunked_bounds(rows: Rows, classifier: Any, X: Any, codes: Ints) -> list[Bound]:
     """The rows of :func:`fewlabel.assessment.transduction_bounds`, in two passes."""
-    codes, _ = encode_target(y, classifier.missing_label)
     codes, held_out = judged_votes(classifier, X, codes)
     supervised = classifier.label_proba == "supervised"
     power = calibration_power(held_out, codes) if supervised and len(codes) else None

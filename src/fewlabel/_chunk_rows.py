@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from fewlabel import _chunk_steps as steps
 from fewlabel._chunk_assess import chunked_bounds
-from fewlabel._chunk_source import Layout, check_out, result_folder
+from fewlabel._chunk_source import Layout, check_out, first_columns, result_folder
+from fewlabel._validation import UNLABELED, encode_target, n_rows
 from fewlabel.bounds import Bound
 
 
@@ -43,6 +46,8 @@ class Rows(ABC):
         brought into the form of the labelled rows.
     """
 
+    source: Any
+
     def __init__(
         self,
         *,
@@ -61,7 +66,16 @@ class Rows(ABC):
 
     def layout_like(self, X: Any) -> Any:
         """What brings chunks into the form of these rows."""
-        return self.layout or Layout.of(X, self.target, self.missing_label)
+        if self.layout is not None:
+            return self.layout
+        return self._by_name(Layout.of(X, self.target, self.missing_label))
+
+    def _by_name(self, layout: Layout) -> Layout:
+        # Without names in the labelled rows, the first chunk says in which order columns come.
+        names = first_columns(self.source) if layout.kind == "array" else None
+        if names is None:
+            return layout
+        return replace(layout, columns=tuple(name for name in names if name != self.target))
 
     @abstractmethod
     def opened(self, layout: Any) -> Any:
@@ -100,6 +114,7 @@ class Rows(ABC):
         ``like``: some rows in the form that the classifier was fitted on (its labelled rows), if
         that was not a NumPy array and the chunks are not in that form themselves.
         """
+        check_is_fitted(classifier)
         check_out(out)
         with self.opened(_layout_for(self, classifier, like)), result_folder(out) as folder:
             offsets, n_unlabeled = begin(self)
@@ -120,9 +135,21 @@ class Rows(ABC):
 
         The table of :meth:`SelfLearningClassifier.bounds`, from sums over the chunks.
         """
+        check_is_fitted(classifier)
+        codes, classes = encode_target(y, classifier.missing_label)
+        if len(codes) != n_rows(X) or (codes == UNLABELED).any():
+            raise ValueError(
+                "X and y must be the labelled rows of `fit`, one label for each. Got "
+                f"{n_rows(X)} rows and {len(codes)} labels, {int((codes == UNLABELED).sum())} of "
+                f"them missing."
+            )
+        if not np.array_equal(classes, classifier.classes_):
+            raise ValueError(
+                f"y must have the classes of `fit`, {classifier.classes_}. Got {classes} instead."
+            )
         with self.opened(self.layout_like(X)):
             begin(self)
-            return chunked_bounds(self, classifier, X, y)
+            return chunked_bounds(self, classifier, X, codes)
 
 
 def same(value: Any) -> Any:
@@ -138,7 +165,8 @@ def _layout_for(rows: Rows, classifier: Any, like: Any) -> Any:
         columns = tuple(str(name) for name in names)
         return Layout("pandas", columns, target=rows.target, missing_label=rows.missing_label)
     width = getattr(classifier, "n_features_in_", None)
-    return Layout("array", None, np.float64, width, rows.target, rows.missing_label)
+    layout = Layout("array", None, np.float64, width, rows.target, rows.missing_label)
+    return rows._by_name(layout)
 
 
 def total(counts: Sequence[int]) -> int:

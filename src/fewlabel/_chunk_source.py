@@ -93,7 +93,7 @@ def _arrow_chunks(dataset: Any, chunk_rows: int) -> Iterator[NamedChunk]:
         name = str(getattr(fragment, "path", "Arrow data"))
         with _reading(name):
             # Little read-ahead: by default Arrow would keep many batches in memory.
-            batches = fragment.to_batches(batch_size=chunk_rows, batch_readahead=1)
+            batches = fragment.to_batches(dataset.schema, batch_size=chunk_rows, batch_readahead=1)
             yield from ((name, batch) for batch in batches if batch.num_rows)
 
 
@@ -123,7 +123,8 @@ class Layout:
     Attributes
     ----------
     kind : {"pandas", "polars", "array", "other"}
-    columns : tuple of str, or None for arrays
+    columns : tuple of str, or None
+        For arrays: the names that the chunks have, in their order in the first one.
     dtype : numpy dtype of an array
     n_features : int or None
     target, missing_label
@@ -171,19 +172,59 @@ class Layout:
         return frame[list(self.columns or ())]
 
     def _to_array(self, raw: Any) -> NDArray[Any]:
-        if hasattr(raw, "num_rows"):  # Arrow
-            names = [name for name in raw.schema.names if name != self.target]
-            columns = [raw.column(name).to_numpy(zero_copy_only=False) for name in names]
-            array = np.column_stack(columns).astype(self.dtype, copy=False)
+        names = column_names(raw)
+        if names is None:
+            array = np.asarray(raw)
         else:
-            frame = raw.drop(columns=self.target) if self.target is not None else raw
-            array = np.asarray(frame).astype(self.dtype, copy=False)
+            names = [name for name in names if name != self.target]
+            if self.columns is not None:  # those of the first chunk say which column is which
+                if set(names) != set(self.columns):
+                    raise ValueError(
+                        f"The columns must be those of the first rows, {', '.join(self.columns)}. "
+                        f"Got {', '.join(names)} instead."
+                    )
+                names = list(self.columns)
+            if hasattr(raw, "num_rows"):  # Arrow
+                columns = [raw.column(name).to_numpy(zero_copy_only=False) for name in names]
+                array = np.column_stack(columns)
+            else:
+                array = np.asarray(raw[names])
+        array = _with_dtype(array, np.dtype(self.dtype))
         if self.n_features is not None and array.shape[1:] != (self.n_features,):
             raise ValueError(
                 f"The unlabelled rows must have {self.n_features} columns as the labelled ones. "
                 f"Got shape {array.shape} instead."
             )
         return array
+
+
+def column_names(raw: Any) -> list[str] | None:
+    """Names of the columns of Arrow data or of a data frame; None for an array."""
+    if hasattr(raw, "num_rows") or hasattr(raw, "get_fragments"):
+        return list(raw.schema.names)
+    return list(raw.columns) if hasattr(raw, "columns") else None
+
+
+def first_columns(source: Any) -> list[str] | None:
+    """Names of the columns of a source, as its first part has them; None if they have no names."""
+    if isinstance(source, (str, os.PathLike)):
+        parquet = need("pyarrow.parquet", "Reading Parquet")
+        file = parquet_files(Path(source))[0]
+        with _reading(str(file)):
+            return list(parquet.read_schema(file).names)
+    if isinstance(source, Sequence):
+        return column_names(source[0]) if len(source) else None
+    return column_names(source)
+
+
+def _with_dtype(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The array in the dtype of the labelled rows, unless that would lose something."""
+    if dtype.kind in "OUS":
+        return array
+    if array.dtype == object:  # None becomes NaN
+        array = array.astype(np.float64)
+    safe = np.can_cast(array.dtype, dtype, "same_kind")
+    return array.astype(dtype, copy=False) if safe else array
 
 
 def _column(raw: Any, name: str) -> Any:

@@ -127,7 +127,7 @@ def _distributions(table: pa.Table, names: list[str], path: Path, what: str) -> 
     for name in names:
         try:
             column = table.column(name).cast(pa.float64()).to_numpy()
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise UserError(
                 f"Column '{shorten(name)}' of '{shorten(path)}' holds something else than numbers.",
                 f"A table of {what} has a column of numbers for each class (and --truth names the "
@@ -144,7 +144,7 @@ def _distributions(table: pa.Table, names: list[str], path: Path, what: str) -> 
             f"to 1 (first: row {first + 1}, sum {sums[first]:g}).",
             "Each row needs one number from 0 to 1 for each class.",
         )
-    return matrix
+    return np.minimum(matrix, 1.0)  # rounding may go beyond
 
 
 def _with_truth(

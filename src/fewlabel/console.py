@@ -92,7 +92,9 @@ class Console:
     def result(self, value: dict[str, Any]) -> None:
         """Print the result for machines, if that was asked for."""
         if self.as_json:
-            sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+            from fewlabel.report.summarize import plain  # not needed to show the help
+
+            sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, indent=1) + "\n")
 
     def table(self, head: list[str], rows: list[list[str]]) -> None:
         """Print aligned columns."""

@@ -47,6 +47,7 @@ class TableLayout:
     transformer: Any
     target: str
     unlabeled: str
+    width: int
 
     def conform(self, raw: Any) -> tuple[Any, NDArray[np.intp]]:
         table = _as_table(raw)
@@ -54,6 +55,8 @@ class TableLayout:
             raise ValueError(f"there is no column '{shorten(self.target)}' (the target).")
         labels = target_labels(table.column(self.target), self.unlabeled)
         rows = np.flatnonzero([label is None for label in labels])
+        if len(rows) == 0:  # transformers refuse to transform nothing
+            return np.empty((0, self.width), dtype=np.float32), rows
         frame = to_frame(table.take(rows), self.plan)
         return self.transformer.transform(frame), rows
 
@@ -89,19 +92,20 @@ def fit_folder(
             "Name a table in it, or a folder of *.parquet files.",
         )
     options.progress(f"reading {folder.name}")
-    head, labeled = _first_look(folder, options)
+    head, labeled, n_rows = _first_look(folder, options)
     labels = target_labels(labeled.column(options.target), options.unlabeled)
-    check_labels(np.append(labels, [None]), options.target)
+    check_labels(labels if len(labels) == n_rows else np.append(labels, [None]), options.target)
     leave_out, notes = columns_left_out(head, options)
     plan = plan_columns(head, leave_out=leave_out)
     frame = to_frame(labeled, plan)
     transformer = make_transformer(plan).fit(_joined(to_frame(head, plan), frame))
-    layout = TableLayout(plan, transformer, options.target, options.unlabeled)
+    X = transformer.transform(frame)
+    layout = TableLayout(plan, transformer, options.target, options.unlabeled, X.shape[1])
     clf = paper_learner(options)
     if options.learner is None:
         notes = [*notes, FOREST_ONLY]
     with _rows(folder, scheduler, layout, out) as rows:
-        clf.fit(transformer.transform(frame), labels, unlabeled=rows)
+        clf.fit(X, labels, unlabeled=rows)
     return {
         "source": folder.name,
         "target": options.target,
@@ -129,13 +133,13 @@ def _rows(folder: Path, scheduler: str | None, layout: TableLayout, out: Path) -
         raise UserError(str(error)) from error
 
 
-def _first_look(folder: Path, options: FitOptions) -> tuple[pa.Table, pa.Table]:
-    """The first rows, and all labelled rows."""
+def _first_look(folder: Path, options: FitOptions) -> tuple[pa.Table, pa.Table, int]:
+    """The first rows, all labelled rows, and the number of all rows."""
     import pyarrow as pa
 
     head: list[Any] = []
     labeled: list[Any] = []
-    n_head = 0
+    n_head = n_rows = 0
     for name, raw in open_chunks(folder)():
         table = _as_table(raw)
         if options.target not in table.column_names:
@@ -143,14 +147,21 @@ def _first_look(folder: Path, options: FitOptions) -> tuple[pa.Table, pa.Table]:
         if n_head < PLAN_ROWS:
             head.append(table.slice(0, PLAN_ROWS - n_head))
             n_head += head[-1].num_rows
+        n_rows += table.num_rows
         labels = target_labels(table.column(options.target), options.unlabeled)
         labeled.append(table.take(np.flatnonzero([label is not None for label in labels])))
+    if n_rows == 0:
+        raise UserError(f"The files of '{shorten(folder)}' have no rows.", "Name another folder.")
     try:
-        return pa.concat_tables(head), pa.concat_tables(labeled)
-    except pa.ArrowInvalid as error:
+        # By name, and numbers of different width together.
+        together = [pa.concat_tables(t, promote_options="permissive") for t in (head, labeled)]
+    except pa.ArrowException as error:
         raise UserError(
-            f"The files of '{shorten(folder)}' have different columns ({shorten(error, 200)})."
+            f"A column of '{shorten(folder)}' has different types in its files "
+            f"({shorten(error, 200)}).",
+            "Write the files anew with one type for each column.",
         ) from error
+    return together[0], together[1], n_rows
 
 
 def _as_table(raw: Any) -> pa.Table:
@@ -158,7 +169,8 @@ def _as_table(raw: Any) -> pa.Table:
 
     table = pa.Table.from_batches([raw]) if isinstance(raw, pa.RecordBatch) else raw
     # Files of one folder may keep the same column in different ways.
-    return pa.Table.from_arrays([plain_column(c) for c in table.columns], table.column_names)
+    columns = [c if pa.types.is_null(c.type) else plain_column(c) for c in table.columns]
+    return pa.Table.from_arrays(columns, table.column_names)
 
 
 def _joined(first: Any, second: Any) -> Any:

@@ -93,8 +93,9 @@ def cross_fitted_votes(
     Returns
     -------
     votes : ndarray of shape (n_samples, n_classes)
-        Columns in the order of the sorted classes of ``y``. Zero for the rows of a fold whose
-        training part lacks a class, if the estimator cannot learn without it.
+        Columns in the order of the sorted classes of ``y``. Zero for rows whose class no other
+        fold has, and for the rows of a fold whose training part lacks a class, if the estimator
+        cannot learn without it.
     """
     labels = np.asarray(y)
     classes = np.unique(labels)
@@ -109,6 +110,7 @@ def cross_fitted_votes(
                 raise  # not for want of a class: it is the estimator's own error
             continue
         votes[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = found
+        votes[test[~np.isin(labels[test], labels[train])]] = 0.0
     return votes
 
 

@@ -14,6 +14,7 @@ import hashlib
 import json
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +93,18 @@ _TELL_SKOPS = [
     "sklearn.tree._tree.Tree",
 ]
 _MANIFEST = "fewlabel.json"
+
+# What reading a damaged archive raises; RuntimeError: a member seems to be encrypted.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    json.JSONDecodeError,
+    UnicodeDecodeError,
+    KeyError,
+    EOFError,
+    OSError,
+    RuntimeError,
+)
 
 # What training leaves in a voter and votes on new rows do not need: a graph of all rows, their
 # labels, the models on the way to the last one.
@@ -221,10 +234,10 @@ def check_model_file(path: Path) -> dict[str, Any]:
             manifest = _manifest(archive, path)
             _check_members(archive, manifest, path)
             unknown = sorted(set(_untrusted(json.loads(archive.read("schema.json")))))
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, EOFError, OSError) as error:
-        raise _refused(path, "it is no fewlabel model, or it is cut off or damaged") from error
     except RecursionError as error:
         raise _refused(path, "its structure is nested too deeply") from error
+    except _DAMAGED as error:
+        raise _refused(path, "it is no fewlabel model, or it is cut off or damaged") from error
     if unknown:
         raise _refused(
             path, f"it contains types that a fewlabel model never has: {listing(unknown)}"

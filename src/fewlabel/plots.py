@@ -59,6 +59,11 @@ class ThresholdDisplay:
     def from_estimator(cls, clf: Any, X: Any = None, y: ArrayLike | None = None) -> Self:
         """Draw the curves of a fitted SelfLearningClassifier; X and y of ``fit`` calibrate them."""
         check_is_fitted(clf)
+        if not hasattr(clf, "labeled_iter_"):
+            raise ValueError(
+                "The classifier was fitted with `unlabeled`, whose rows are not kept: there are no "
+                "votes to draw."
+            )
         state = FinalState.of(clf, X, y)
         votes = [state.first_vote[state.first_label == j] for j in range(len(clf.classes_))]
         return cls(clf.classes_, state.curves, state.thresholds, votes).plot()

@@ -119,9 +119,9 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     n_iter_ : int
     termination_condition_ : {"all_labeled", "no_selection", "min_gain", "max_iter", "no_unlabeled"}
     risk_bound_ : float
-        Bound (TB) of the final classifier's error on the unlabelled rows, for thresholds 1/K,
-        which every winning vote reaches. **An estimate**: it would be a guarantee if
-        ``label_proba`` were the true probabilities. May exceed 1. NaN without unlabelled rows.
+        Bound (TB) of the final classifier's error on the unlabelled rows. **An estimate**: it would
+        be a guarantee if ``label_proba`` were the true probabilities. May exceed 1. NaN without
+        unlabelled rows.
     confusion_bound_ : ndarray of shape (n_classes, n_classes)
         The bounds of the conditional risks behind it, with the same caveat.
     initial_votes_ : ndarray of shape (n_unlabeled, n_classes)

@@ -268,6 +268,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
     def _calibrate(self, machine: _Machine, codes: Codes, rng: np.random.RandomState) -> float:
         n_labeled = len(codes)
         scores = np.empty((n_labeled, len(self.classes_)))
+        judged = np.zeros(n_labeled, dtype=bool)  # a class that a fold has not seen says nothing
         folds = KFold(min(_CALIBRATION_FOLDS, n_labeled), shuffle=True, random_state=rng)
         for rest, held_out in folds.split(codes):
             part = _Machine(
@@ -281,7 +282,8 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
             w, *_ = _minimise(part, start, 0.0, max_iter=self.max_iter, tol=self.tol)
             outputs = part.outputs(machine.labeled[held_out], w.reshape(machine.center.size, -1))
             scores[held_out] = _class_scores(outputs)
-        return _temperature(scores, codes)
+            judged[held_out] = np.isin(codes[held_out], codes[rest])
+        return _temperature(scores[judged], codes[judged]) if judged.any() else 1.0
 
     def _linear_scores(self, features: Any) -> Floats:
         return _class_scores(features @ self.coef_.T + self.intercept_)

@@ -213,7 +213,9 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
 
     def _fit(self, X: Floats, codes: Codes) -> Floats:
         center, scale = X.mean(axis=0), X.std(axis=0)
-        scale[scale == 0.0] = 1.0  # a constant feature is 0 after centring and plays no part
+        # A constant feature is 0 after centring and plays no part; its mean is rounded.
+        constant = np.ptp(X, axis=0) == 0.0
+        center[constant], scale[constant] = X[0, constant], 1.0
         Z = (X - center) / scale
         self.supervised_model_, strength, variance = self._supervised(Z, codes)
         problem = _Contrast(Z, codes, self.supervised_model_, strength, variance)

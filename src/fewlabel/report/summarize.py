@@ -85,7 +85,7 @@ def summarize(
     }
     summary["warnings"] = warnings_of(summary)
     summary["headline"] = headline(summary)
-    cleaned: dict[str, Any] = _plain(summary)
+    cleaned: dict[str, Any] = plain(summary)
     return cleaned
 
 
@@ -287,14 +287,14 @@ def _label_next(clf: Any, state: FinalState, show_rows: ShowRows | None) -> dict
     return {"rows": entries, "columns": list(cells[0]) if cells else []}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON types only: no NumPy scalars, null for what is not a finite number."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
