@@ -20,6 +20,7 @@ from cli_tools import COMMAND, Runner, columns, csv_text, environment, write_tab
 
 pytest.importorskip("typer")
 pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +157,17 @@ def test_bounds_of_a_model_and_of_a_votes_file(fewlabel: Runner, trained: Path, 
     assert stated["error"]["kind"] == "guarantee"
     assert stated["error"]["value"] == pytest.approx(expected)
     assert "estimate" in fewlabel(tmp_path, "bounds", "votes.csv").out
+
+
+def test_bounds_of_votes_that_are_rounded_or_no_numbers(fewlabel: Runner, tmp_path: Path):
+    (tmp_path / "rounded.csv").write_text("a,b\n1.0000001,0\n0.2,0.8\n")
+    answer = fewlabel(tmp_path, "bounds", "rounded.csv", "--json")
+    assert answer.code == 0, answer.err
+    day = pa.array([1, 2], pa.int32()).cast(pa.date32())
+    pq.write_table(pa.table({"a": [0.5, 0.5], "b": day}), tmp_path / "dates.parquet")
+    answer = fewlabel(tmp_path, "bounds", "dates.parquet")
+    assert answer.code == 1
+    assert "Column 'b' of 'dates.parquet' holds something else than numbers" in answer.err
 
 
 def test_an_earlier_output_can_be_filled_again(fewlabel: Runner, trained: Path, tmp_path: Path):

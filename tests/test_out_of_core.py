@@ -474,6 +474,15 @@ def test_a_target_column_in_frames_of_either_library():
         assert where.tolist() == [1]
 
 
+def test_markers_that_are_ambiguous_together():
+    with_class = pd.DataFrame({"a": [1.0, 2.0, 3.0], "t": [-1.0, 0.0, 1.0]})
+    without = pd.DataFrame({"a": [1.0, 2.0], "t": [np.nan, np.nan]})
+    with pytest.raises(ValueError, match="both -1 and missing"):
+        labeled_rows([with_class, without], "t")
+    _, y = labeled_rows([with_class, without], "t", missing_label=None)
+    assert y.tolist() == [-1.0, 0.0, 1.0]
+
+
 def test_partitioned_data_sets_keep_the_column_of_the_folders(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 2.0], "t": ["u", None], "g": [7, 8]})
     frame.to_parquet(tmp_path / "parts", partition_cols=["g"])

@@ -183,13 +183,16 @@ def labeled_rows(
     ([0.1, 0.3], ['a', 'b'])
     """
     frames = []
+    markers: list[Any] = []  # of one unlabelled row of each chunk
     for name, raw in open_chunks(source, chunk_rows)():
         frame = raw.to_pandas() if hasattr(raw, "to_pandas") else raw
         if target not in frame.columns:
             raise ValueError(f"{name} has no column {target!r} with the labels.")
-        given = np.flatnonzero(~unlabeled_mask(frame[target], missing_label))
-        if len(given):
-            frames.append(take_rows(frame, given))
+        missing = unlabeled_mask(frame[target], missing_label)
+        markers += list(take_rows(frame[target], np.flatnonzero(missing)[:1]))
+        if not missing.all():
+            frames.append(take_rows(frame, np.flatnonzero(~missing)))
+    unlabeled_mask(np.array(markers, dtype=object), missing_label)  # what is ambiguous together
     if not frames:
         raise ValueError(f"No row has a label in column {target!r}.")
     table = join_rows(frames)
