@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import approx_fprime
 from scipy.sparse import coo_array
@@ -171,6 +172,18 @@ def test_true_labels_may_be_known_for_some_rows(fitted, digits, unknown):
     error = np.mean(fitted.transduction_[rows] != y[rows])
     assert 0 < error < 1
     bound = fitted.bounds(X, masked, y_true=truth)[0]
+    assert bound.value - bound.excess == pytest.approx(error)
+
+
+@pytest.mark.parametrize("marker", [pd.NA, None, np.nan])
+def test_true_labels_where_a_missing_value_marks_unlabelled_rows(digits, marker):
+    X, y, masked = digits
+    target = np.array([marker if code == -1 else code for code in masked], dtype=object)
+    forest = RandomForestClassifier(10, random_state=0)
+    clf = SelfLearningClassifier(forest, missing_label=marker, random_state=0).fit(X, target)
+    hidden = masked == -1
+    error = np.mean(clf.transduction_[hidden] != y[hidden])
+    bound = clf.bounds(X, target, y_true=y)[0]
     assert bound.value - bound.excess == pytest.approx(error)
 
 

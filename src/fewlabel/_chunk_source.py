@@ -180,8 +180,8 @@ class Layout:
             if self.columns is not None:  # those of the first chunk say which column is which
                 if set(names) != set(self.columns):
                     raise ValueError(
-                        f"The columns must be those of the first rows, {', '.join(self.columns)}. "
-                        f"Got {', '.join(names)} instead."
+                        f"The columns must be those of the first rows, {list(self.columns)}. "
+                        f"Got {names} instead."
                     )
                 names = list(self.columns)
             if hasattr(raw, "num_rows"):  # Arrow

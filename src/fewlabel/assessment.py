@@ -220,7 +220,11 @@ def true_codes(
     missing = unlabeled_mask(column, None)
     known = np.flatnonzero(~missing[rows])
     order: dict[Any, int] = {c: code for code, c in enumerate(classifier.classes_.tolist())}
-    marker = -1 if classifier.missing_label == "auto" else classifier.missing_label
+    marker = classifier.missing_label
+    if isinstance(marker, str) and marker == "auto":
+        marker = -1
+    if unlabeled_mask([marker], None)[0]:
+        marker = None  # missing values are left out already
     labels = column[rows[known]].tolist()
     stated = np.array([label in order or label != marker for label in labels], dtype=bool)
     codes = np.array([order.get(label, -1) for label in labels], dtype=np.intp)
