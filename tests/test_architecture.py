@@ -17,8 +17,8 @@ SOURCE = Path(fewlabel.__file__).parent
 # Each module may import those before it; siblings on one line do not know each other.
 LAYERS = [
     ["_errors", "_validation"],
-    ["votes", "margins", "fast_forest", "tables", "outputs"],
-    ["_openml", "preprocessing", "statistics", "cbound", "held_out", "voters"],
+    ["votes", "margins", "fast_forest", "tables", "outputs", "preprocessing"],
+    ["_openml", "statistics", "cbound", "held_out", "voters"],
     ["transductive", "mislabeling", "bound_search"],
     ["thresholds", "pac_bayes", "bounds"],
     ["policies", "_training", "model_selection", "assessment"],

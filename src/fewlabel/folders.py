@@ -17,8 +17,13 @@ from fewlabel._chunk_source import open_chunks
 from fewlabel._errors import UserError, shorten
 from fewlabel.distributed import DaskRows, open_client
 from fewlabel.out_of_core import UnlabeledRows
-from fewlabel.preprocessing import Column, make_transformer, plan_columns, to_frame
-from fewlabel.tables import plain_column
+from fewlabel.preprocessing import (
+    Column,
+    make_transformer,
+    plain_column,
+    plan_columns,
+    to_frame,
+)
 from fewlabel.workflow import (
     FitOptions,
     check_labels,

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewlabel._errors import UserError, listing, shorten
-from fewlabel.tables import plain_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,6 +150,26 @@ def _kind(column: pa.ChunkedArray) -> tuple[str, int]:
 
 
 # --- cells -----------------------------------------------------------------------------------
+
+
+def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column freed from how a file keeps it: any kind of text as text, times as seconds."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    if isinstance(column.type, pa.BaseExtensionType):
+        kind = column.type.storage_type
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], kind)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind, types = column.type, pa.types
+    if types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind):
+        return column.cast(pa.string())
+    if types.is_duration(kind) or types.is_time(kind):
+        make = pa.duration if types.is_duration(kind) else pa.time64
+        microseconds = column.cast(make("us"), safe=False).cast(pa.int64())
+        return pc.divide(microseconds.cast(pa.float64()), 1e6)
+    return column
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:

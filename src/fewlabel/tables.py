@@ -297,26 +297,6 @@ def _flat(table: pa.Table, path: Path) -> pa.Table:
     return table
 
 
-def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column freed from how a file keeps it: any kind of text as text, times as seconds."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
-    if isinstance(column.type, pa.BaseExtensionType):
-        kind = column.type.storage_type
-        column = pa.chunked_array([chunk.storage for chunk in column.chunks], kind)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    kind, types = column.type, pa.types
-    if types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind):
-        return column.cast(pa.string())
-    if types.is_duration(kind) or types.is_time(kind):
-        make = pa.duration if types.is_duration(kind) else pa.time64
-        microseconds = column.cast(make("us"), safe=False).cast(pa.int64())
-        return pc.divide(microseconds.cast(pa.float64()), 1e6)
-    return column
-
-
 def _check_names(names: list[str], path: Path) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
