@@ -16,7 +16,8 @@ SOURCE = Path(fewlabel.__file__).parent
 
 # Each module may import those before it; siblings on one line do not know each other.
 LAYERS = [
-    ["_errors", "_validation"],
+    ["_errors", "_scikit", "_validation"],
+    ["_targets"],
     ["votes", "margins", "fast_forest", "tables", "outputs", "preprocessing"],
     ["_openml", "statistics", "cbound", "held_out", "voters"],
     ["transductive", "mislabeling", "bound_search"],
@@ -87,6 +88,16 @@ def test_imports_point_one_way(path):
             assert other not in imports_on_loading(path), f"{home} may import {other} later only"
         else:
             assert LEVEL[other] < LEVEL[home], f"{home} must not import {other}"
+
+
+def test_one_module_touches_the_internals_of_scikit_learn():
+    private = []
+    for path in FILES:
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]
+                private += [path.name for name in names if name.startswith("_")]
+    assert set(private) == {"_scikit.py"}
 
 
 def test_import_is_light():

@@ -13,7 +13,7 @@ from fewlabel._chunk_steps import (
     chunk_statistics,
     merge_statistics,
 )
-from fewlabel._validation import n_rows
+from fewlabel._scikit import n_rows
 from fewlabel.assessment import calibrated, calibration_power, judged_votes, supervised_estimate
 from fewlabel.bounds import Bound, table_of_sums
 from fewlabel.margins import Floats, MarginSums, margin_sums

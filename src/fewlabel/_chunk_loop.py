@@ -21,7 +21,9 @@ from fewlabel import _chunk_steps as steps
 from fewlabel._chunk_rows import Rows, begin, join, same, total
 from fewlabel._chunk_source import check_out, result_folder
 from fewlabel._rounds import count_record, keep_record, reason_to_stop
-from fewlabel._validation import UNLABELED, check_features, check_weights, encode_target, n_rows
+from fewlabel._scikit import check_features, n_rows
+from fewlabel._targets import UNLABELED, encode_target
+from fewlabel._validation import check_weights
 from fewlabel.policies import Decision
 from fewlabel.statistics import Floats, Ints, VoteStatistics
 from fewlabel.transductive import transductive_bound

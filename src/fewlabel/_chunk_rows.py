@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from fewlabel import _chunk_steps as steps
 from fewlabel._chunk_assess import chunked_bounds
 from fewlabel._chunk_source import Layout, check_out, first_columns, result_folder
-from fewlabel._validation import UNLABELED, encode_target, n_rows
+from fewlabel._scikit import n_rows
+from fewlabel._targets import UNLABELED, encode_target
 from fewlabel.bounds import Bound
 
 

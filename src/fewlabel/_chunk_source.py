@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fewlabel._validation import n_rows, take_rows, unlabeled_mask
+from fewlabel._scikit import n_rows, take_rows
+from fewlabel._targets import unlabeled_mask
 from fewlabel.outputs import replaced
 
 CHUNK_ROWS = 65_536

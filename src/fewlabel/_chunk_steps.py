@@ -25,8 +25,9 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from fewlabel._chunk_source import join_rows, write_part
+from fewlabel._scikit import n_rows, take_rows
+from fewlabel._targets import UNLABELED
 from fewlabel._training import TrainingSet
-from fewlabel._validation import UNLABELED, n_rows, take_rows
 from fewlabel.statistics import Floats, Ints, VoteStatistics
 from fewlabel.votes import vote_matrix
 

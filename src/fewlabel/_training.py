@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils.validation import _check_method_params
 
-from fewlabel._validation import UNLABELED, check_weights, fit_weight_name, take_rows
+from fewlabel._scikit import fit_weight_name, params_of_rows, take_rows
+from fewlabel._targets import UNLABELED
+from fewlabel._validation import check_weights
 from fewlabel.fast_forest import FastForestClassifier
 
 Ints = NDArray[np.intp]
@@ -24,16 +25,6 @@ def default_forest(kind: str, seed: int, n_jobs: int | None) -> Any:
     if kind == "forest":
         return RandomForestClassifier(N_TREES, random_state=seed, n_jobs=n_jobs)
     return FastForestClassifier(N_TREES, random_state=seed, n_jobs=n_jobs)
-
-
-def routed_fit_params(owner: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Metadata for the base estimator's ``fit``, after scikit-learn's routing rules."""
-    if not params:
-        return {}
-    from sklearn.utils.metadata_routing import _raise_for_params, process_routing
-
-    _raise_for_params(params, owner, "fit")
-    return dict(process_routing(owner, "fit", **params).estimator.fit)
 
 
 class TrainingSet:
@@ -94,7 +85,7 @@ class TrainingSet:
     def fit(self, estimator: Any) -> Any:
         """Fit an (unfitted) estimator on the labelled and trusted rows."""
         rows, codes, weight = self.sample()
-        params = dict(_check_method_params(self.X, self.fit_params, indices=rows))
+        params = params_of_rows(self.X, self.fit_params, rows)
         if weight is not None:
             name = fit_weight_name(estimator)
             if name is not None:

@@ -16,14 +16,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._validation import (
-    UNLABELED,
-    as_column,
-    encode_target,
-    indexable_rows,
-    take_rows,
-    unlabeled_mask,
-)
+from fewlabel._scikit import indexable_rows, take_rows
+from fewlabel._targets import UNLABELED, as_column, encode_target, unlabeled_mask
 from fewlabel.bounds import Bound, bounds_table
 from fewlabel.held_out import can_be_judged, held_out_votes
 from fewlabel.margins import Floats

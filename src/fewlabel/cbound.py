@@ -17,12 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewlabel._validation import (
-    check_mislabeling,
-    check_relaxation,
-    check_same_shape,
-    check_votes,
-)
+from fewlabel._validation import check_mislabeling, check_relaxation, check_same_shape, check_votes
 from fewlabel.margins import Floats, MarginSums, margin_sums
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewlabel._openml import DownloadError, Progress, describe, download, read_arff
-from fewlabel._validation import UNLABELED
+from fewlabel._targets import UNLABELED
 from fewlabel.outputs import replaced
 
 __all__ = [

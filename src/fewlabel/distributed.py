@@ -17,7 +17,7 @@ import numpy as np
 
 from fewlabel._chunk_rows import Rows
 from fewlabel._chunk_source import need, parquet_files, unreadable
-from fewlabel._validation import n_rows
+from fewlabel._scikit import n_rows
 
 _FAN_IN = 8  # summaries that one task merges
 _LOOK_SECONDS = 5.0  # how often to look whether there are workers at all

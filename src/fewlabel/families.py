@@ -21,8 +21,8 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC
 
+from fewlabel._scikit import n_rows
 from fewlabel._training import N_TREES, default_forest
-from fewlabel._validation import n_rows
 from fewlabel.assessment import calibrated
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
 from fewlabel.statistics import Floats, Ints

@@ -7,9 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._validation import base_tags, check_weights, n_rows, take_rows
+from fewlabel._scikit import n_rows, take_rows
+from fewlabel._validation import check_weights
 
 
 class FastForestClassifier(ClassifierMixin, BaseEstimator):
@@ -91,7 +93,7 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = base_tags(_intelex_forest()()).input_tags
+        tags.input_tags = get_tags(_intelex_forest()()).input_tags
         tags.input_tags.sparse = tags.input_tags.allow_nan = False
         return tags
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from fewlabel._validation import n_rows, take_rows
+from fewlabel._scikit import n_rows, take_rows
 from fewlabel.votes import Floats, iter_voters
 
 CANNOT_LEARN = (ValueError, IndexError, np.linalg.LinAlgError)

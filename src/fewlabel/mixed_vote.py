@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from fewlabel._scikit import Interval, StrOptions, validate_data
 from fewlabel._training import TrainingSet
-from fewlabel._validation import Interval, StrOptions, validate_data
 from fewlabel.families import Family, Voter, families_of
 from fewlabel.held_out import CANNOT_LEARN
 from fewlabel.policies import Policy

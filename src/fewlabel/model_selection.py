@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
 
-from fewlabel._validation import UNLABELED, encode_target, labeled_part
+from fewlabel._targets import UNLABELED, encode_target, labeled_part
 
 
 class LabeledKFold(BaseCrossValidator):

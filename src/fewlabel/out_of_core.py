@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from fewlabel._chunk_rows import Rows
 from fewlabel._chunk_source import CHUNK_ROWS, join_rows, open_chunks
-from fewlabel._validation import n_rows, take_rows, unlabeled_mask
+from fewlabel._scikit import n_rows, take_rows
+from fewlabel._targets import unlabeled_mask
 
 # Summaries are merged whenever there are so many: memory must not grow with the chunks.
 _FAN_IN = 16

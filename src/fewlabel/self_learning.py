@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,19 +29,17 @@ from fewlabel._rounds import (
     reason_to_stop,
     round_record,
 )
-from fewlabel._training import TrainingSet, default_forest, routed_fit_params
-from fewlabel._validation import (
-    UNLABELED,
+from fewlabel._scikit import (
     HasMethods,
     Interval,
     StrOptions,
-    base_tags,
     check_features,
-    encode_target,
     indexable_rows,
-    labeled_part,
     n_rows,
+    routed_fit_params,
 )
+from fewlabel._targets import UNLABELED, encode_target, labeled_part
+from fewlabel._training import TrainingSet, default_forest
 from fewlabel.assessment import transduction_bounds
 from fewlabel.bounds import Bound
 from fewlabel.out_of_core import as_rows
@@ -406,5 +404,5 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = base_tags(self._base_estimator(0)).input_tags
+        tags.input_tags = get_tags(self._base_estimator(0)).input_tags
         return tags

@@ -17,7 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewlabel._validation import check_label_proba, check_thresholds, check_votes, n_rows, take_rows
+from fewlabel._scikit import n_rows, take_rows
+from fewlabel._validation import check_label_proba, check_thresholds, check_votes
 
 Floats = NDArray[np.float64]
 

@@ -16,7 +16,8 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fewlabel._validation import UNLABELED, fit_weight_name, n_rows, take_rows
+from fewlabel._scikit import fit_weight_name, n_rows, take_rows
+from fewlabel._targets import UNLABELED
 from fewlabel.assessment import calibrated, calibration_power
 from fewlabel.baselines._base import SemiSupervisedClassifier
 from fewlabel.families import FAMILIES, Family, RangeScaler, Voter

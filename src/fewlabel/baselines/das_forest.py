@@ -35,7 +35,8 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state, gen_even_slices
 
-from fewlabel._validation import UNLABELED, Interval, StrOptions
+from fewlabel._scikit import Interval, StrOptions
+from fewlabel._targets import UNLABELED
 from fewlabel.baselines._base import Codes, Floats, SemiSupervisedClassifier
 from fewlabel.votes import margin
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from fewlabel._validation import UNLABELED, encode_target, indexable_rows, take_rows
+from fewlabel._scikit import indexable_rows, take_rows
+from fewlabel._targets import UNLABELED, encode_target
 from fewlabel.assessment import calibrated, judged_votes
 from fewlabel.statistics import Floats
 
