@@ -19,11 +19,11 @@ from benchmarks.competitors import (
 )
 from benchmarks.competitors_reasons import REASONS
 from fewlabel.datasets import PAPER_SETS
+from fewlabel.experiments.notation import number
 from fewlabel.experiments.paper_values import TABLE_2, TABLE_4
 from fewlabel.experiments.records import OK, Record, read_records
 from fewlabel.experiments.spec import PAPER_TREES
-from fewlabel.experiments.summary import Cell, by_key, cell, params_text
-from fewlabel.experiments.tables import duration, number
+from fewlabel.experiments.summary import Cell, by_key, cell, duration, params_text
 from fewlabel.outputs import replaced
 
 INTRO = """\
@@ -148,18 +148,21 @@ def _reasons(found: dict[str, Record]) -> list[str]:
                     f"{method} on {dataset} is {c.distance:+.1f} standard errors from the paper; "
                     f"say why in competitors_reasons.py."
                 )
-            text = _fill(REASONS[dataset, method], found, dataset)
+            text = _fill(REASONS[dataset, method], found, dataset, c.n)
             title = PAPER_SETS[dataset].title
             lines.append(f"- **{title}, {method}** ({c.distance:+.1f} SE): {text}")
     return lines
 
 
-def _fill(text: str, found: dict[str, Record], dataset: str) -> str:
-    return re.sub(r"{(.+?)}", lambda match: _figure(found, dataset, match[1]), text)
+def _fill(text: str, found: dict[str, Record], dataset: str, splits: int) -> str:
+    return re.sub(r"{(.+?)}", lambda match: _figure(found, dataset, match[1], splits), text)
 
 
-def _figure(found: dict[str, Record], dataset: str, name: str) -> str:
-    """Mean for a reason, in the notation that competitors_reasons explains."""
+def _figure(found: dict[str, Record], dataset: str, name: str, splits: int) -> str:
+    """Mean for a reason, in the notation that competitors_reasons explains.
+
+    The number of splits is told where it is not that of the cell.
+    """
     method, _, point = name.partition("@")
     wanted = trials(dataset, VARIANT_COLUMNS.get(method, method))
     if point:
@@ -167,7 +170,7 @@ def _figure(found: dict[str, Record], dataset: str, name: str) -> str:
     c = cell(wanted, found)
     if not c.n:
         raise ValueError(f"There is no record of {name} on {dataset}, which a reason refers to.")
-    return number(c.mean)
+    return number(c.mean) + (f" ({c.n} splits)" if c.n != splits else "")
 
 
 def _full_size_table(found: dict[str, Record]) -> list[str]:

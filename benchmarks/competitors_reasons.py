@@ -11,8 +11,8 @@ _SIGNS = (
     "outputs ours gives {QN-S3VM signs}, near the paper's figure, which was probably made so. "
 )
 _PLAIN = (
-    "The paper's figure is close to supervised LDA without any shrinkage, {LDA plain} on the same "
-    "splits. Shrinkage alone gives {LDA}; the unlabelled rows then change it to "
+    "The paper's figure is close to supervised LDA without any shrinkage, {LDA plain}. "
+    "Shrinkage alone gives {LDA}; the unlabelled rows then change it to "
     "{Semi-LDA converged} at convergence. With next to no shrinkage ours gives {Semi-LDA unshrunk}."
 )
 

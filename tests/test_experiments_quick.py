@@ -13,8 +13,10 @@ from typer.testing import CliRunner
 
 from fewlabel.experiments.cli import reproduce
 from fewlabel.experiments.methods import METHODS
+from fewlabel.experiments.notation import number
 from fewlabel.experiments.page import evidence_trials
 from fewlabel.experiments.plan import ITEMS, QUICK, trials_of
+from fewlabel.experiments.records import RecordWriter, read_records
 
 TABLES = [name for name in ITEMS if name.startswith("table")]
 FIGURES = [name for name in ITEMS if name.startswith("figure")]
@@ -114,10 +116,56 @@ def test_bad_requests_are_refused(tmp_path):
         ["table9"],
         ["table2", "--sets", "wovel"],
         ["table2", "--methods", "SVM"],
+        ["table2", "--sets", ","],
     ):
         result = invoke(*arguments, "--out", tmp_path)
         assert result.exit_code == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_paths_are_looked_at_before_the_first_trial(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    out = tmp_path / "out"
+    for arguments, message in (
+        (["--out", file], "is a file"),
+        (["--out", out, "--page", tmp_path], "is a folder"),
+        (["--out", out, "--data", tmp_path / "nowhere"], "There is no folder"),
+        (["--out", out, "--scheduler", "nonsense"], "scheduler must be"),
+    ):
+        result = invoke("table2", "--quick", "--methods", "RF", *arguments)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert isinstance(result.exception, SystemExit)  # no traceback
+        assert not (out / "records.jsonl").exists()
+    assert file.read_text() == "mine"
+
+
+def test_a_folder_that_another_run_writes_to(tmp_path):
+    with RecordWriter(tmp_path / "records.jsonl"):
+        result = invoke("table2", "--quick", "--methods", "RF", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "Another run is writing" in result.stderr
+    assert isinstance(result.exception, SystemExit)
+
+
+def test_other_splits_and_a_test_part(tmp_path):
+    result = invoke(
+        "table2", "--quick", "--sets", "iris", "--methods", "RF", "--out", tmp_path, "--stratify",
+        "--first-seed", 200, "--test-rows", 40,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    trials = [record["trial"] for record in read_records(tmp_path)]
+    assert [(t["seed"], t["stratify"], t["n_test"]) for t in trials] == [
+        (200, True, 40),
+        (210, True, 40),
+    ]
+    text = (tmp_path / "table2.md").read_text()
+    means = [np.mean([r["scores"][name] for r in read_records(tmp_path)])
+             for name in ("accuracy", "test_accuracy")]  # fmt: skip
+    assert f"| {number(means[0])} ±" in text
+    assert f"test part {number(means[1])}" in text
+    assert "Splits: stratified, seeds from 200 on, 40 unlabelled rows" in text
 
 
 def test_failed_trials_make_the_command_fail(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from scipy.stats import mannwhitneyu
 
 from fewlabel.experiments import paper_values, reasons
 from fewlabel.experiments.methods import METHODS
+from fewlabel.experiments.notation import as_csv, latex, markdown, number
 from fewlabel.experiments.page import evidence_trials, far_cells, page_text, paired, write_page
 from fewlabel.experiments.paper_values import Reported
 from fewlabel.experiments.plan import ITEMS, QUICK, REDUCED, ROWS, Scope, narrowed, trials_of
@@ -21,8 +23,8 @@ from fewlabel.experiments.reasons import REASONS, reason
 from fewlabel.experiments.records import read_records
 from fewlabel.experiments.show import show_table
 from fewlabel.experiments.spec import Trial
-from fewlabel.experiments.summary import Cell, by_key, cell, ranked, trials_text
-from fewlabel.experiments.tables import as_csv, build, duration, latex, markdown, number
+from fewlabel.experiments.summary import Cell, by_key, cell, duration, ranked, trials_text
+from fewlabel.experiments.tables import build
 
 VOWEL = Scope(sets=("vowel",), n_trials=4)
 
@@ -37,6 +39,7 @@ def record(trial, accuracy=None, status="ok", seconds=1.0):
         "machine": {"cpu": "abacus", "cores": 1},
         "versions": {"scikit-learn": "0"},
         "limits": {"seconds": 600.0, "memory_mib": None},
+        "data": {"verified": True, "checksum": "ab"},
     }
     if accuracy is not None:
         made |= {"scores": {"accuracy": accuracy}, "seconds": {"fit": 9.0, "cpu": seconds}}
@@ -56,7 +59,10 @@ def test_a_cell_by_hand():
     assert c.distance == pytest.approx(-0.05 / error)
     assert not c.far
     assert Cell(values, paper=Reported(0.7, 0.02)).far
-    assert Cell((0.5,), paper=Reported(0.7, 0.02)).distance is None
+    # A single trial is given the paper's deviation: its variance is s² = 20/19 · 0.02².
+    alone = math.sqrt(20 / 19 * 0.02**2 + 0.02**2 / 19)
+    assert Cell((0.5,), paper=Reported(0.7, 0.02)).distance == pytest.approx(-0.2 / alone)
+    assert Cell(paper=Reported(0.7, 0.02)).distance is None
     assert Cell(values).distance is None
 
 
@@ -78,9 +84,15 @@ def test_the_best_point_of_a_grid_is_shown_unless_it_ran_on_fewer_splits():
 def test_limits_make_na_and_errors_make_nothing():
     trials = VOWEL.grid("vowel", "RF")
     slow = cell(trials, by_key(record(t, status="time limit") for t in trials))
-    assert (slow.n, slow.limit) == (0, "over 600 s")
+    assert (slow.n, slow.limited, slow.limit) == (0, 4, "over 10 m")
+    some = [record(trials[0], 0.9), *(record(t, status="time limit") for t in trials[1:])]
+    assert (cell(trials, by_key(some)).n, cell(trials, by_key(some)).limited) == (1, 3)
+    for name, first in (("table2", ".900 (1)"), ("table4", "1.0 s (1)")):
+        field = build(name, VOWEL, some).rows["vowel"]["RF"]
+        assert field.lines[:2] == (first, "3 more over 10 m")
+        assert field.values["over_limit"] == 3
     broken = cell(trials, by_key(record(t, status="error") for t in trials))
-    assert (broken.n, broken.limit) == (0, "")
+    assert (broken.n, broken.limited) == (0, 0)
 
 
 def cell_of(*values, first=0):
@@ -102,6 +114,18 @@ def test_marks_of_a_row():
     assert [name for name, c in lucky.items() if c.best] == ["b"]
     assert trials_text(row.values()) == "20 trials"
     assert trials_text([Cell((1.0,)), Cell((1.0, 1.0))]) == "1 to 2 trials"
+
+
+def test_a_column_outside_is_compared_but_leaves_the_marks_of_the_others_alone():
+    rng = np.random.default_rng(0)
+    low, mid, high = (cell_of(*rng.normal(m, 0.01, 20)) for m in (0.6, 0.7, 0.8))
+    row = ranked({"a": low, "b": mid, "ours": high}, outside=("ours",))
+    assert (row["b"].best, row["a"].worse) == (True, True)
+    assert (row["ours"].best, row["ours"].better, row["ours"].worse) == (False, True, False)
+    row = ranked({"a": high, "b": mid, "ours": low}, outside=("ours",))
+    assert (row["a"].best, row["ours"].better, row["ours"].worse) == (True, False, True)
+    # One rival is nothing to be the best of.
+    assert not ranked({"a": low, "ours": high}, outside=("ours",))["a"].best
 
 
 def test_cells_with_different_numbers_of_trials_are_compared_on_the_splits_they_share():
@@ -150,16 +174,33 @@ def test_table_2_in_three_notations():
     line = next(text for text in page.splitlines() if text.startswith("| Vowel"))
     cells = [text.strip() for text in line.split("|")]
     assert cells[2].startswith(".585 ± .005 (4)<br>paper .586 ± .028<br>-0.1 SE")
-    assert cells[3] == "NA (over 600 s)<br>paper .602 ± .026"
-    assert cells[4] == "not run<br>paper .208 ± .029"
+    assert cells[3] == "NA (over 10 m)<br>paper .602 ± .026"
+    assert cells[4] == "not run<br>paper .208↓ ± .029"
+    assert cells[10] == "not run"  # FewLabel is not in the paper
     assert cells[9].startswith("**.695** ± .011 (4)")
     assert "over 4 trials" in page
     rows = list(csv.DictReader(io.StringIO(as_csv(table))))
     msla = next(r for r in rows if (r["set"], r["column"]) == ("vowel", "MSLA"))
     assert float(msla["mean"]) == pytest.approx(0.695)
     assert (msla["n"], msla["best"], msla["paper_mean"]) == ("4", "True", "0.586")
-    assert r"\textbf{.695} $\pm$ .011" in latex(table)
-    assert latex(table).count(r"\\") == 2  # head, Vowel
+    tex = latex(table)
+    assert r"\makecell{\textbf{.695} $\pm$ .011 (4)\\\tiny paper .586 $\pm$ .026" in tex
+    assert r"paper .208$^{\downarrow}$ $\pm$ .029" in tex
+    assert sum(line.endswith(r" \\") for line in tex.splitlines()) == 2  # head, Vowel
+
+
+def test_latex_has_no_bare_special_character():
+    tex = latex(build("table2", Scope(), made_up()))
+    body = [line for line in tex.splitlines() if not line.startswith("%")]
+    assert not re.search(r"(?<!\\)[%#]", "".join(body))
+    assert not re.search(r"[±↓↑λ]", tex)
+    assert r"1\,094" in latex(build("table1", Scope(), [described("pageblocks", l=1094)]))
+
+
+def described(dataset, **counts):
+    return record(Trial(dataset, "describe")) | {
+        "scores": {"l": 99, "u": 800, "d": 10, "K": 11} | counts
+    }
 
 
 def test_a_table_shows_what_was_asked_for():
@@ -195,9 +236,8 @@ def test_other_tables():
     walls = build("table4", VOWEL, without).rows["vowel"]
     assert walls["RF"].markdown == "12 s wall (4)<br>paper 1 s"
     assert times["QN-S3VM"].markdown == "not run<br>paper 2 s"
-    described = record(Trial("vowel", "describe"))
-    described |= {"scores": {"l": 99, "u": 800, "d": 10, "K": 11}}
-    row = build("table1", VOWEL, [described]).rows["vowel"]
+    assert times["LS"].markdown == "over 10 m (24)<br>paper 6 s"
+    row = build("table1", VOWEL, [described("vowel")]).rows["vowel"]
     assert (row["l"].markdown, row["u"].markdown) == ("99", "800 (paper: 891)")
 
 
@@ -314,6 +354,23 @@ def test_the_page_says_where_self_learning_does_not_help():
     assert "| Vowel | 4 | .900 | .695 | -0.205 | 0 of 4 |" in text
     better = "\n".join(paired(VOWEL, by_key(made_up()), "MSLA", "RF"))
     assert "at least RF's on every set" in better
+
+
+def test_a_pair_of_different_settings_says_so():
+    scope = Scope(sets=("fashion",), n_trials=2)
+    found = [record(t, 0.7) for t in scope.cell("fashion", "FSLA")]
+    found += [record(t, 0.8) for t in scope.cell("fashion", "FSLA weighted")]
+    text = "\n".join(paired(scope, by_key(found), "FSLA weighted", "FSLA"))
+    assert "| Fashion | 2 | .700 (50 trees) | .800 | +0.100 |" in text
+
+
+def test_the_page_names_sets_that_ran_on_other_files():
+    known = made_up()
+    assert "whose checksums" in page_text(VOWEL, known, "x")
+    other = [r | {"data": {"verified": False, "checksum": "cd"}} for r in known]
+    assert "**Other data files** than those `load_dataset` knows were used for vowel." in page_text(
+        VOWEL, other, "x"
+    )
 
 
 def test_the_committed_page_is_what_the_records_say():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,6 +60,17 @@ Full = Annotated[
         "trees, one point of a grid).",
     ),
 ]
+Stratify = Annotated[
+    bool, typer.Option("--stratify", help="Stratified splits instead of the paper's plain ones.")
+]
+FirstSeed = Annotated[
+    int,
+    typer.Option("--first-seed", min=0, help="Seed of the first split; the paper's is 0."),
+]
+TestRows = Annotated[
+    int,
+    typer.Option("--test-rows", min=0, help="Unlabelled rows set aside, to be scored apart."),
+]
 NoRun = Annotated[bool, typer.Option("--no-run", help="Only tables and figures, from records.")]
 Page = Annotated[
     Path | None,
@@ -80,6 +92,9 @@ def reproduce(
     methods: Methods = None,
     sets: Sets = None,
     full: Full = False,
+    stratify: Stratify = False,
+    first_seed: FirstSeed = 0,
+    test_rows: TestRows = 0,
     jobs: Jobs = 1,
     time_limit: TimeLimit = 4 * 3600.0,
     memory_limit: MemoryLimit = None,
@@ -93,22 +108,51 @@ def reproduce(
     writes tables (Markdown, CSV, LaTeX) and figures (PNG, SVG). Stop it at any moment and start it
     again: it goes on where it was.
     """
-    from fewlabel.experiments.page import evidence_trials, write_page
-    from fewlabel.experiments.plan import trials_of
-    from fewlabel.experiments.records import FILE_NAME, read_records
-    from fewlabel.experiments.render import render
-    from fewlabel.experiments.run import Limits
+    from fewlabel.console import Console
 
     wanted = _wanted(items, everything)
     scope = _scope(quick, sets, methods, trials, full)
+    scope = replace(scope, stratify=stratify, first_seed=first_seed, n_test=test_rows)
     # Tiny runs must not end up among results that can be compared with the paper's.
     out = out or Path("results-quick" if quick else "results")
-    made: list[Record] = []
-    if not no_run:
-        planned = [trial for item in wanted for trial in trials_of(item, scope)]
-        planned += evidence_trials(scope) if page else []
-        limits = Limits(time_limit, memory_limit)
-        made = _run(planned, out / FILE_NAME, scheduler, data_dir=data, limits=limits, jobs=jobs)
+    with Console().errors_explained():
+        _check_paths(out, page, data)
+        made = []
+        if not no_run:
+            limits = {"seconds": time_limit, "memory_mib": memory_limit}
+            planned = _planned(wanted, scope, with_page=page is not None)
+            made = _run(planned, out, scheduler, data_dir=data, limits=limits, jobs=jobs)
+        _write(wanted, scope, out, page)
+        _complain(made)
+
+
+def _check_paths(out: Path, page: Path | None, data: Path | None) -> None:
+    """Before hours of work: what could not be read or written afterwards."""
+    from fewlabel._errors import UserError
+
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file.", "--out names a folder.")
+    if page is not None and page.is_dir():
+        raise UserError(f"{page} is a folder.", "--page names a file, for example page.md.")
+    if data is not None and not data.is_dir():
+        raise UserError(
+            f"There is no folder {data}.", "--data (or FEWLABEL_DATA) names that of the data sets."
+        )
+
+
+def _planned(wanted: list[str], scope: Scope, *, with_page: bool) -> list[Trial]:
+    from fewlabel.experiments.page import evidence_trials
+    from fewlabel.experiments.plan import trials_of
+
+    planned = [trial for item in wanted for trial in trials_of(item, scope)]
+    return planned + (evidence_trials(scope) if with_page else [])
+
+
+def _write(wanted: list[str], scope: Scope, out: Path, page: Path | None) -> None:
+    from fewlabel.experiments.page import write_page
+    from fewlabel.experiments.records import read_records
+    from fewlabel.experiments.render import render
+
     records = read_records(out)
     paths = render(wanted, scope, records, out)
     if page:
@@ -116,7 +160,6 @@ def reproduce(
     for path in paths:
         typer.echo(path)
     _show(wanted, scope, records)
-    _complain(made)
 
 
 def _wanted(items: list[str] | None, everything: bool) -> list[str]:
@@ -140,15 +183,38 @@ def _scope(
         raise typer.BadParameter(str(error)) from error
 
 
-def _run(planned: list[Trial], path: Path, scheduler: str | None, **options: Any) -> list[Record]:
-    from fewlabel.experiments.run import run
+def _run(
+    planned: list[Trial],
+    out: Path,
+    scheduler: str | None,
+    *,
+    data_dir: Path | None,
+    limits: dict[str, float | None],
+    jobs: int,
+) -> list[Record]:
+    from fewlabel._errors import UserError
+    from fewlabel.experiments.records import FILE_NAME
+    from fewlabel.experiments.run import Limits, run
 
+    path = out / FILE_NAME
     try:
-        with _executor(scheduler) as executor, _reporter() as report:
-            return run(planned, path, executor=executor, report=report, **options)
+        with _executor(scheduler, jobs) as (executor, at_a_time), _reporter() as report:
+            return run(
+                planned,
+                path,
+                data_dir=data_dir,
+                limits=Limits(**limits),
+                jobs=at_a_time,
+                executor=executor,
+                report=report,
+            )
     except KeyboardInterrupt:
         typer.echo(f"Stopped; the same command goes on from {path}.", err=True)
-        raise typer.Exit(130) from None
+        raise SystemExit(130) from None
+    except OSError as error:
+        raise UserError(
+            f"The run stopped: {error}.", f"What is in {path} is kept; the same command goes on."
+        ) from error
 
 
 def _show(wanted: list[str], scope: Scope, records: list[Record]) -> None:
@@ -167,7 +233,12 @@ def _show(wanted: list[str], scope: Scope, records: list[Record]) -> None:
 
 
 def _listed(names: str | None) -> tuple[str, ...] | None:
-    return tuple(name.strip() for name in names.split(",") if name.strip()) if names else None
+    if names is None:
+        return None
+    listed = tuple(name.strip() for name in names.split(",") if name.strip())
+    if not listed:
+        raise typer.BadParameter(f"{names!r} names nothing; leave the option out for all.")
+    return listed
 
 
 def _complain(records: list[Record]) -> None:
@@ -179,18 +250,19 @@ def _complain(records: list[Record]) -> None:
     typer.echo(f"{len(failed)} trial(s) failed and have no result:", err=True)
     for record in failed[:5]:
         typer.echo(f"  {record['trial']}: {record.get('error')}", err=True)
-    raise typer.Exit(1)
+    raise SystemExit(1)
 
 
 @contextmanager
-def _executor(scheduler: str | None) -> Iterator[Any]:
+def _executor(scheduler: str | None, jobs: int) -> Iterator[tuple[Any, int]]:
+    """Where trials run, and how many at a time."""
     if scheduler is None:
-        yield None
+        yield None, jobs
         return
     from fewlabel.distributed import open_client
 
     with open_client(scheduler) as client:
-        yield client.get_executor()
+        yield client.get_executor(), max(1, sum(client.nthreads().values()))
 
 
 def _reporter() -> AbstractContextManager[Callable[[Progress], None]]:

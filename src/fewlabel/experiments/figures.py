@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fewlabel.experiments.notation import row_title
 from fewlabel.experiments.observe import CONFIDENT, RELAXATIONS
 from fewlabel.experiments.plan import FIGURE_1_METHODS, ITEMS, Scope, figure_sets, small_trials
 from fewlabel.experiments.records import OK, Record
 from fewlabel.experiments.summary import by_key, cell
-from fewlabel.experiments.tables import is_quick, row_title
+from fewlabel.experiments.tables import is_quick
 from fewlabel.outputs import replaced
 
 # Okabe and Ito's colours: told apart by colour-blind readers and in print.
@@ -116,7 +118,12 @@ Seen = list[tuple[int, dict[str, Any]]]
 """(number of the trial, observations) for each finished trial of MSLA on a set."""
 
 
-def _observed(name: str, scope: Scope, found: dict[str, Record]) -> tuple[dict[str, Seen], str]:
+def observations(
+    name: str,
+    scope: Scope,
+    found: dict[str, Record],
+    usable: Callable[[dict[str, Any]], bool] = bool,
+) -> tuple[dict[str, Seen], str]:
     """What was observed on each set of a figure, and a remark about the sets without records."""
     seen: dict[str, Seen] = {}
     for row in figure_sets(name, scope):
@@ -124,7 +131,7 @@ def _observed(name: str, scope: Scope, found: dict[str, Record]) -> tuple[dict[s
         seen[row] = [
             (trial.seed // 10, found[trial.key]["observed"])
             for trial in trials
-            if found[trial.key]["status"] == OK
+            if found[trial.key]["status"] == OK and usable(found[trial.key]["observed"])
         ]
     missing = ", ".join(row_title(row) for row, observed in seen.items() if not observed)
     shown = {row: observed for row, observed in seen.items() if observed}
@@ -169,16 +176,27 @@ def _labelled_share(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
 # --- Figures 2 to 4 --------------------------------------------------------------------------
 
 
+def by_share_curves(seen: Seen, keys: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+    """Values of each trial (row) at each share (column); NaN where a bound does not apply."""
+    return {
+        key: np.array([[p[key] for p in observed["by_share"]] for _, observed in seen], dtype=float)
+        for key in keys
+    }
+
+
+def _mean_where(applies: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    # All curves over the same trials: those where every bound of the panel applies.
+    count = applies.sum(axis=0)
+    mean = np.where(applies, values, 0).sum(axis=0) / np.maximum(count, 1)
+    return np.where(count > 0, mean, np.nan)
+
+
 def _share_panel(axis: Any, row: str, seen: Seen, keys: tuple[str, ...]) -> None:
-    fewest = np.full(len(CONFIDENT), len(seen))
-    for key in keys:
-        curves = [[p[key] for p in observed["by_share"]] for _, observed in seen]
-        values = np.array(curves, dtype=float)  # None, "does not apply", becomes NaN
-        applies = np.isfinite(values)
-        count = applies.sum(axis=0)
-        fewest = np.minimum(fewest, count)
-        mean = np.where(applies, values, 0).sum(axis=0) / np.maximum(count, 1)
-        mean = np.where(count > 0, mean, np.nan)
+    curves = by_share_curves(seen, keys)
+    applies = np.all([np.isfinite(values) for values in curves.values()], axis=0)
+    fewest = applies.sum(axis=0)
+    for key, values in curves.items():
+        mean = _mean_where(applies, values)
         style = "--" if key == "error" else "-"
         axis.plot(CONFIDENT, mean, style, marker="o", ms=3.5, color=COLOURS[key], label=LABELS[key])
         axis.plot(CONFIDENT, values.T, color=COLOURS[key], alpha=0.13, lw=0.7)
@@ -197,7 +215,7 @@ def _share_panel(axis: Any, row: str, seen: Seen, keys: tuple[str, ...]) -> None
 
 
 def _confident(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
-    shown, remark = _observed("figure2", scope, found)
+    shown, remark = observations("figure2", scope, found)
     figure, axes = _panels(plt, len(shown))
     for (row, seen), axis in zip(shown.items(), axes):
         _share_panel(axis, row, seen, ("error", "oracle", "cbil"))
@@ -207,7 +225,7 @@ def _confident(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
 
 
 def _confident_relaxed(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
-    shown, remark = _observed("figure4", scope, found)
+    shown, remark = observations("figure4", scope, found)
     figure, axes = _panels(plt, len(shown), 5.0, 3.4)
     for (row, seen), axis in zip(shown.items(), axes):
         _share_panel(axis, row, seen, ("error", "oracle", "cbil", "cbil_relaxed"))
@@ -231,7 +249,7 @@ def _legend_below(figure: Any, axes: list[Any]) -> None:
 
 
 def _relaxation(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
-    shown, remark = _observed("figure3", scope, found)
+    shown, remark = observations("figure3", scope, found)
     figure, axes = _panels(plt, len(shown), 3.4)
     colours = plt.get_cmap("viridis")(np.linspace(0, 0.95, len(RELAXATIONS)))
     for (row, seen), axis in zip(shown.items(), axes):
@@ -259,32 +277,41 @@ def _relaxation(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
 _ROUND_LINES = {
     "error": ("true error of the rows left", "#000000", "-"),
     "plug-in error": ("plug-in error", "#999999", ":"),
-    "TB": ("transductive bound, θ = 1/K", "#0072B2", "-"),
+    "TB": ("transductive bound", "#0072B2", "-"),
     "CB": ("C-bound", "#E69F00", "-"),
+    "first-order": ("first-order bound", "#CC79A7", "-."),
+    "second-order": ("second-order bound", "#56B4E9", "-."),
     "selected_error": ("true error of the rows selected", "#D55E00", "--"),
     "selected_bound": ("bound on it that was minimised", "#D55E00", "-"),
 }
 
 
+_HIGHEST_ROUND = 1.3  # as above: a bound beyond 1 says nothing, but one near it is told apart
+
+
+def _has_all_bounds(observed: dict[str, Any]) -> bool:
+    """Whether the rounds hold the whole table of bounds: the first records have a part of it."""
+    return "bounds_table" in observed["rounds"][0]
+
+
 def _rounds(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
-    shown, remark = _observed("figure5", scope, found)
+    shown, remark = observations("figure5", scope, found, _has_all_bounds)
     figure, axes = _panels(plt, len(shown))
     for (row, seen), axis in zip(shown.items(), axes):
         longest = max(len(observed["rounds"]) for _, observed in seen)
         for key, (label, colour, style) in _ROUND_LINES.items():
-            means = [_round_mean(seen, index, key) for index in range(longest)]
-            clipped = np.minimum(np.array(means, dtype=float), 1.0)
+            means = np.array([_round_mean(seen, index, key) for index in range(longest)], float)
             axis.plot(
-                range(1, longest + 1), clipped, style, marker=".", lw=1.2, color=colour, label=label
+                range(1, longest + 1), means, style, marker=".", lw=1.2, color=colour, label=label
             )
         axis.set_title(f"{row_title(row)}, {_trials(len(seen))}")
         axis.set_xlabel("round\n(trials that reached it)")
-        axis.set_ylim(0, 1.05)
+        axis.set_ylim(0, min(axis.get_ylim()[1], _HIGHEST_ROUND))
         reached = [sum(len(o["rounds"]) > index for _, o in seen) for index in range(longest)]
         axis.set_xticks(
             range(1, longest + 1), [f"{index}\n({n})" for index, n in enumerate(reached, start=1)]
         )
-    how = "\n(estimates with the supervised votes as P(Y|x); clipped at 1)"
+    how = f"\n(estimates with the supervised votes as P(Y|x); not shown above {_HIGHEST_ROUND})"
     _head(figure, "figure5", how + remark)
     _legend_below(figure, axes)
     return figure
@@ -296,15 +323,18 @@ def _round_mean(seen: list[tuple[int, dict[str, Any]]], index: int, key: str) ->
     for _, observed in seen:
         if index < len(observed["rounds"]):
             entry = observed["rounds"][index]
-            value = entry.get(key, entry["bounds"].get(key))
+            value = entry.get(key, entry["bounds_table"].get(key))
             if value is not None:
                 values.append(value)
                 weights.append(entry["selected"] if key.startswith("selected") else entry["left"])
     return float(np.average(values, weights=weights)) if values else None
 
 
+_FEWEST_ROWS = 30  # the accuracy of fewer rows is a matter of chance
+
+
 def _calibration(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
-    shown, remark = _observed("figure6", scope, found)
+    shown, remark = observations("figure6", scope, found)
     figure, axes = _panels(plt, len(shown))
     for (row, seen), axis in zip(shown.items(), axes):
         axis.plot([0, 1], [0, 1], color="#BBBBBB", lw=0.8)
@@ -315,7 +345,7 @@ def _calibration(plt: Any, scope: Scope, found: dict[str, Record]) -> Any:
             vote = (np.array([part["vote"] for part in parts]) * counts).sum(axis=0) / total
             right = (np.array([part["accuracy"] for part in parts]) * counts).sum(axis=0) / total
             share = counts.sum(axis=0) / counts.sum()
-            some = share > 0
+            some = counts.sum(axis=0) >= _FEWEST_ROWS
             axis.plot(vote[some], right[some], color=colour, lw=1)
             axis.scatter(
                 vote[some], right[some], s=6 + 250 * share[some], color=colour, alpha=0.75, lw=0,

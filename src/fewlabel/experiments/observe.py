@@ -82,7 +82,7 @@ def calibration(votes: Floats, right: NDArray[np.bool_]) -> dict[str, list[float
 def _rounds(model: Any, truth: Codes, labeled_iter: Codes) -> list[dict[str, Any]]:
     """For each round: the rows left, their true error, and what the bounds say of it."""
     from fewlabel.bounds import bounds_table
-    from fewlabel.transductive import conditional_error_bound, risk_bound
+    from fewlabel.transductive import conditional_error_bound
 
     out = []
     for index, (votes, proba, selection) in enumerate(model.policy.rounds, start=1):
@@ -93,8 +93,7 @@ def _rounds(model: Any, truth: Codes, labeled_iter: Codes) -> list[dict[str, Any
             "left": int(left.sum()),
             "selected": int(chosen.sum()),
             "error": _number(wrong.mean()),
-            "bounds": {b.name: _number(b.value) for b in bounds_table(votes, proba)}
-            | {"TB": _number(risk_bound(votes, proba, thresholds=_everybody(votes), tight=True))},
+            "bounds_table": {b.name: _number(b.value) for b in bounds_table(votes, proba)},
         }
         if chosen.any():
             theta = selection.thresholds
@@ -104,11 +103,6 @@ def _rounds(model: Any, truth: Codes, labeled_iter: Codes) -> list[dict[str, Any
             )
         out.append(entry)
     return out
-
-
-def _everybody(votes: Floats) -> float:
-    """θ = 1/K, which every winning vote reaches but for rounding: as in all records so far."""
-    return min(1.0 / votes.shape[1], float(votes.max(axis=1).min()))
 
 
 def by_share(votes: Floats, truth: Codes, share: int) -> dict[str, Any]:

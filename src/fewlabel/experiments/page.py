@@ -8,20 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from fewlabel.experiments.methods import METHODS
+from fewlabel.experiments.notation import markdown, number, row_title
 from fewlabel.experiments.paper_values import MODES
 from fewlabel.experiments.plan import ITEMS, ROWS, Scope
 from fewlabel.experiments.reasons import evidence, reason
 from fewlabel.experiments.records import ERROR, OK, Record
+from fewlabel.experiments.remarks import remark
 from fewlabel.experiments.render import render
 from fewlabel.experiments.spec import Trial
 from fewlabel.experiments.summary import FAR, Cell, by_key, cell, trials_text
-from fewlabel.experiments.tables import (
-    accuracy_cells,
-    build,
-    markdown,
-    number,
-    row_title,
-)
+from fewlabel.experiments.tables import accuracy_cells, build
 from fewlabel.outputs import replaced
 
 _INTRO = """# The paper's experiments, reproduced
@@ -81,7 +77,7 @@ def evidence_trials(scope: Scope) -> list[Trial]:
     ]
     named = dict.fromkeys((row, "FSLA weighted") for row in scope.sets)
     named |= {pair: None for key in cells for pair in evidence(reason(*key) or "")}
-    return [trial for row, method in named for trial in scope.grid(row, method)]
+    return [trial for row, method in named for trial in scope.cell(row, method)]
 
 
 def page_text(scope: Scope, records: list[Record], folder: str) -> str:
@@ -107,6 +103,8 @@ def _sections(scope: Scope, records: list[Record], folder: str) -> Iterator[str]
         if name.startswith("figure"):
             own = " (ours; not in the paper)" if item.ours else ""
             yield f"\n### {name.capitalize().replace('e', 'e ', 1)}{own}\n\n{_CAPTIONS[name]}\n"
+            if told := remark(name, scope, found):
+                yield f"{told}\n"
             yield f"![{item.title}]({folder}/{name}.png)"
 
 
@@ -120,8 +118,19 @@ def _provenance(records: list[Record]) -> str:
     hours = sum(record["total_seconds"] for record in done) / 3600
     return (
         f"{len(done):,} finished trials, {hours:.1f} hours of computing on {'; '.join(machines)}; "
-        f"scikit-learn {', '.join(versions)}; {failed} failed trials (they count nowhere)."
+        f"scikit-learn {', '.join(versions)}; {failed} failed trials (they count nowhere). "
+        f"{_data_text(done)}"
     )
+
+
+def _data_text(done: list[Record]) -> str:
+    """Whether all trials ran on the files whose checksums the project knows."""
+    # Sets that come with scikit-learn are no files and have no checksum.
+    files = [r for r in done if r["data"]["checksum"]]
+    other = sorted({r["trial"]["dataset"] for r in files if not r["data"]["verified"]})
+    if not other:
+        return "All of them ran on the data files whose checksums `load_dataset` knows."
+    return f"**Other data files** than those `load_dataset` knows were used for {', '.join(other)}."
 
 
 def paired(scope: Scope, found: dict[str, Record], ours: str, base: str) -> Iterator[str]:
@@ -132,7 +141,8 @@ def paired(scope: Scope, found: dict[str, Record], ours: str, base: str) -> Iter
     yield "|---|---|---|---|---|---|---|"
     below = []
     for row in scope.sets:
-        pairs = _pairs(scope, row, found, ours, base)
+        first, second = (cell(scope.cell(row, method), found) for method in (ours, base))
+        pairs = _pairs(first, second)
         if not len(pairs):
             yield f"| {row_title(row)} | 0 | not run | | | | |"
             continue
@@ -140,10 +150,13 @@ def paired(scope: Scope, found: dict[str, Record], ours: str, base: str) -> Iter
         p = _p_text(float(wilcoxon(gain).pvalue)) if len(gain) > 1 and gain.any() else "–"
         if gain.mean() < 0:
             below.append(row_title(row))
+        means = [
+            number(pairs[:, k].mean()) + _setting(scope, row, method)
+            for k, method in ((1, base), (0, ours))
+        ]
         yield (
-            f"| {row_title(row)} | {len(gain)} | {number(pairs[:, 1].mean())} | "
-            f"{number(pairs[:, 0].mean())} | {gain.mean():+.3f} | {(gain >= 0).sum()} of "
-            f"{len(gain)} | {p} |"
+            f"| {row_title(row)} | {len(gain)} | {means[0]} | {means[1]} | {gain.mean():+.3f} | "
+            f"{(gain >= 0).sum()} of {len(gain)} | {p} |"
         )
     yield ""
     if below:
@@ -156,14 +169,15 @@ def _p_text(p: float) -> str:
     return f"{p:.3f}" if p >= 0.0005 else "< 0.001"
 
 
-def _pairs(
-    scope: Scope, row: str, found: dict[str, Record], ours: str, base: str
-) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    first, second = (
-        dict(zip(c.seeds, c.values, strict=True))
-        for c in (cell(scope.grid(row, method), found) for method in (ours, base))
-    )
-    shared = [(first[seed], second[seed]) for seed in first if seed in second]
+def _setting(scope: Scope, row: str, method: str) -> str:
+    smaller = scope.reduced(row, method)
+    return f" ({smaller.note})" if smaller else ""
+
+
+def _pairs(first: Cell, second: Cell) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Scores of two cells on the splits that both have."""
+    scores = [dict(zip(c.seeds, c.values, strict=True)) for c in (first, second)]
+    shared = [(scores[0][seed], scores[1][seed]) for seed in scores[0] if seed in scores[1]]
     return np.array(shared).reshape(-1, 2)
 
 
@@ -176,7 +190,7 @@ class _Means(dict[str, str]):
 
     def __missing__(self, key: str) -> str:
         row, method = key.split("/")
-        shown = cell(self._scope.grid(row, method), self._found)
+        shown = cell(self._scope.cell(row, method), self._found)
         return f"{number(shown.mean)} ({trials_text([shown])})" if shown.n else "(not run)"
 
 
@@ -198,7 +212,7 @@ def far_cells(scope: Scope, found: dict[str, Record]) -> Iterator[str]:
                     why = "; ".join(filter(None, whys)) or "**unexplained**"
                     lines.append(
                         f"- {ITEM_NAMES[table]}, {row_title(row)}, {column}: ours "
-                        f"{number(c.mean)} ({c.n} trials), paper {number(c.paper.mean)}, "
+                        f"{number(c.mean)} ({trials_text([c])}), paper {number(c.paper.mean)}, "
                         f"{c.distance:+.1f} SE — {why}"
                     )
     yield f"{len(lines)} of the {compared} cells that can be compared are beyond {FAR:g} SE.\n"

@@ -132,14 +132,30 @@ class Scope:
     relaxed_set: str = "fashion"
     grid_points: int | None = None
     full: bool = False
+    stratify: bool = False
+    first_seed: int = 0
+    n_test: int = 0
 
     def seeds(self) -> range:
-        """The paper's seeds, 0, 10, 20, ..."""
-        return range(0, 10 * self.n_trials, 10)
+        """The paper's seeds, 0, 10, 20, ..., or as many from another one on."""
+        return range(self.first_seed, self.first_seed + 10 * self.n_trials, 10)
+
+    @property
+    def other_splits(self) -> str:
+        """In which way the splits are not the paper's; empty if they are."""
+        differences = (
+            "stratified" if self.stratify else "",
+            f"seeds from {self.first_seed} on" if self.first_seed else "",
+            f"{self.n_test:,} unlabelled rows set aside as a test part" if self.n_test else "",
+        )
+        return ", ".join(filter(None, differences))
 
     def trial(self, row: str, method: str, seed: int, **more: Any) -> Trial:
         """A trial of a row of the tables."""
-        options: dict[str, Any] = {"n_trees": self.n_trees} | ROWS[row].options | more
+        options: dict[str, Any] = {
+            "n_trees": self.n_trees, "stratify": self.stratify, "n_test": self.n_test,
+        }  # fmt: skip
+        options |= ROWS[row].options | more
         return Trial(ROWS[row].dataset, method, seed, **options)
 
     def grid(self, row: str, method: str, **more: Any) -> list[Trial]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from fewlabel._errors import UserError
 from fewlabel.experiments.spec import Trial
 
 Record = dict[str, Any]
@@ -83,8 +84,8 @@ def _lock(file: int, path: Path) -> None:
         # Falls away with the process, however that ends.
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise RuntimeError(
-            f"Another run is writing to {path}. Wait for it, or choose another output folder."
+        raise UserError(
+            f"Another run is writing to {path}.", "Wait for it, or choose another output folder."
         ) from None
 
 

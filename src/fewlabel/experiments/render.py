@@ -12,7 +12,8 @@ from fewlabel.experiments.records import Record
 def render(items: Iterable[str], scope: Scope, records: list[Record], folder: Path) -> list[Path]:
     """Write the tables (Markdown, CSV, LaTeX) and figures (PNG, SVG); return their paths."""
     from fewlabel.experiments.figures import draw
-    from fewlabel.experiments.tables import build, write_table
+    from fewlabel.experiments.notation import write_table
+    from fewlabel.experiments.tables import build
 
     paths: list[Path] = []
     for item in items:

@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self, TextIO
 
+from fewlabel.experiments.notation import Table, row_title
 from fewlabel.experiments.records import OK
 from fewlabel.experiments.run import Progress
-from fewlabel.experiments.tables import Table, row_title
 
 
 def describe(progress: Progress) -> str:
@@ -99,7 +99,7 @@ def show_table(table: Table, console: Any) -> bool:
     grid = Grid("Data set", *(head or column for column, head in table.columns.items()))
     grid.title = table.title
     for row, fields in table.rows.items():
-        cells = (_from_markdown(fields[column].markdown) for column in table.columns)
+        cells = (_rich_text(fields[column].lines) for column in table.columns)
         grid.add_row(row_title(row), *cells)
     needed = console.measure(grid, options=console.options.update(width=10**4)).maximum
     if needed > console.width:
@@ -108,11 +108,11 @@ def show_table(table: Table, console: Any) -> bool:
     return True
 
 
-def _from_markdown(cell: str) -> Any:
-    """A cell's Markdown for rich: new lines and the bold part."""
+def _rich_text(lines: tuple[str, ...]) -> Any:
+    """The lines of a cell for rich, with the bold part."""
     from rich.text import Text
 
     shown = Text()
-    for index, part in enumerate(cell.replace("<br>", "\n").split("**")):
+    for index, part in enumerate("\n".join(lines).split("**")):
         shown.append(part, style="bold" if index % 2 else "")
     return shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,8 +24,6 @@ COMPARED = 5
 FAR = 2.0
 """A cell further than this many standard errors from the paper's is discussed."""
 
-LIMITS = {TIME_LIMIT: ("seconds", "s"), MEMORY_LIMIT: ("memory_mib", "MiB")}
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -39,23 +37,30 @@ class Cell:
         Of these trials.
     params : dict
         The point of the grid that is shown, if there was a choice.
+    limited : int
+        Trials that hit a limit and have no score.
     limit : str
-        The limit that was hit, if there is no value because of it.
+        That limit.
     paper : Reported or None
     note : str
         In which way its setting is not the paper's.
-    best, worse : bool
-        Best mean of its row; significantly worse than that one.
+    test_values : tuple of float
+        Scores on the extra test part, if there was one.
+    best, worse, better : bool
+        Best mean of its row; significantly worse than that one, or better (if it stands outside).
     """
 
     values: tuple[float, ...] = ()
     seeds: tuple[int, ...] = ()
     params: tuple[tuple[str, Any], ...] = ()
+    limited: int = 0
     limit: str = ""
     paper: Reported | None = None
     note: str = ""
+    test_values: tuple[float, ...] = ()
     best: bool = False
     worse: bool = False
+    better: bool = False
 
     @property
     def n(self) -> int:
@@ -74,10 +79,15 @@ class Cell:
 
     @property
     def distance(self) -> float | None:
-        """Ours minus the paper's mean, in standard errors of that difference."""
-        if self.paper is None or self.n < 2:
+        """Ours minus the paper's mean, in standard errors of that difference.
+
+        A single trial has no deviation of its own; it is given that of the paper's trials.
+        """
+        if self.paper is None or not self.n:
             return None
-        variance = self.std**2 / (self.n - 1) + self.paper.std**2 / (N_TRIALS - 1)
+        papers = self.paper.std**2 / (N_TRIALS - 1)
+        ours = self.std**2 / (self.n - 1) if self.n > 1 else N_TRIALS * papers
+        variance = ours + papers
         return (self.mean - self.paper.mean) / math.sqrt(variance) if variance else None
 
     @property
@@ -90,57 +100,91 @@ def cell(
     trials: Iterable[Trial], records: dict[str, Record], paper: Reported | None = None
 ) -> Cell:
     """The cell that the records of some trials make; the best point of the grid is shown."""
+    wanted = [(trial, records[trial.key]) for trial in trials if trial.key in records]
+    limited, limit = limits_hit(record for _, record in wanted)
     points: dict[Any, list[Record]] = defaultdict(list)
-    limits: set[str] = set()
-    for trial in trials:
-        record = records.get(trial.key)
-        if record is None:
-            continue
+    for trial, record in wanted:
         if record["status"] == OK:
             points[trial.params].append(record)
-        elif record["status"] in LIMITS:
-            name, unit = LIMITS[record["status"]]
-            limits.add(f"over {record['limits'][name]:g} {unit}")
     if not points:
-        return Cell(limit=", ".join(sorted(limits)), paper=paper)
+        return Cell(limited=limited, limit=limit, paper=paper)
     # A point that ran on more splits is not beaten by one that had a few easy ones.
     most = max(map(len, points.values()))
-    complete = {params: _by_seed(found) for params, found in points.items() if len(found) == most}
-    params, scores = max(complete.items(), key=lambda item: np.mean(list(item[1].values())))
-    shown = params if len(points) > 1 else ()
-    return Cell(tuple(scores.values()), tuple(scores), shown, paper=paper)
+    complete = {params: made for params, made in points.items() if len(made) == most}
+    params, made = max(complete.items(), key=lambda item: np.mean(_scores(item[1], "accuracy")))
+    made = sorted(made, key=lambda record: record["trial"]["seed"])
+    return Cell(
+        _scores(made, "accuracy"),
+        tuple(record["trial"]["seed"] for record in made),
+        params if len(points) > 1 else (),
+        limited,
+        limit,
+        paper,
+        test_values=_scores(made, "test_accuracy"),
+    )
 
 
-def _by_seed(records: Iterable[Record]) -> dict[int, float]:
-    scores = {record["trial"]["seed"]: record["scores"]["accuracy"] for record in records}
-    return dict(sorted(scores.items()))
+def limits_hit(records: Iterable[Record]) -> tuple[int, str]:
+    """How many trials hit a limit, and which: "over 4.0 h"."""
+    hit = [record for record in records if record["status"] in _LIMITS]
+    texts = {_LIMITS[r["status"]](r["limits"]) for r in hit}
+    return len(hit), ", ".join(sorted(texts))
 
 
-def ranked(row: dict[str, Cell]) -> dict[str, Cell]:
+def duration(seconds: float) -> str:
+    """A time as in the paper's Table 4: 0.4 s, 12 s, 3 m, 2 h."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} m"
+    return f"{seconds / 3600:.1f} h"
+
+
+_LIMITS: dict[str, Callable[[dict[str, float]], str]] = {
+    TIME_LIMIT: lambda limits: f"over {duration(limits['seconds'])}",
+    MEMORY_LIMIT: lambda limits: f"over {limits['memory_mib']:,.0f} MiB",
+}
+
+
+def _scores(records: Iterable[Record], name: str) -> tuple[float, ...]:
+    return tuple(r["scores"][name] for r in records if name in r["scores"])
+
+
+def ranked(row: dict[str, Cell], outside: Collection[str] = ()) -> dict[str, Cell]:
     """Mark the best mean of a row and, by Mann-Whitney, what is significantly worse.
 
     Cells are compared on the splits that all of them have: means over a few splits and over all
-    twenty are not of the same splits. Cells with fewer than ``COMPARED`` splits stay out.
+    twenty are not of the same splits. Cells with fewer than ``COMPARED`` splits stay out. Columns
+    ``outside`` are compared with the best of the others and leave their marks alone.
     """
     from scipy.stats import mannwhitneyu
 
-    enough = min(COMPARED, max(c.n for c in row.values()))
+    enough = min(COMPARED, max((c.n for c in row.values()), default=0))
     filled = {name: c for name, c in row.items() if c.n >= enough > 0}
     shared = set.intersection(*(set(c.seeds) for c in filled.values())) if filled else set()
-    if len(filled) < 2 or not shared:  # nothing to be better than
+    rivals = [name for name in filled if name not in outside]
+    if len(filled) < 2 or not rivals or not shared:  # nothing to be better than
         return row
     scores = {
         name: [value for seed, value in zip(c.seeds, c.values, strict=True) if seed in shared]
         for name, c in filled.items()
     }
     means = {name: float(np.mean(values)) for name, values in scores.items()}
-    best = max(means, key=lambda name: means[name])
+    best = max(rivals, key=lambda name: means[name])
     marked = dict(row)
     for name, values in scores.items():
         p = mannwhitneyu(values, scores[best]).pvalue if len(shared) > 1 else 1.0
+        differs, above = bool(p < LEVEL), means[name] > means[best]
         # Compared as they are printed: two cells that show one number are both best.
-        is_best = round(means[name], 3) == round(means[best], 3)
-        marked[name] = replace(row[name], best=is_best, worse=bool(p < LEVEL))
+        is_best = name in rivals and round(means[name], 3) == round(means[best], 3)
+        marked[name] = replace(
+            row[name],
+            best=is_best and len(rivals) > 1,
+            worse=differs and not above,
+            better=differs and above,
+        )
     return marked
 
 

@@ -1,18 +1,15 @@
-"""Tables 1 to 4 as Markdown, CSV and LaTeX, ours with the paper's beside."""
+"""What is in Tables 1 to 4, ours with the paper's beside."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 from fewlabel.experiments import paper_values
 from fewlabel.experiments.measure import DESCRIBE
-from fewlabel.experiments.methods import METHODS
+from fewlabel.experiments.notation import Field, Table, number
 from fewlabel.experiments.paper_values import Reported
 from fewlabel.experiments.plan import (
     DEFAULT_SETS,
@@ -30,33 +27,14 @@ from fewlabel.experiments.summary import (
     Cell,
     by_key,
     cell,
+    duration,
+    limits_hit,
     params_text,
     ranked,
     trials_text,
 )
-from fewlabel.outputs import replaced
 
 MODE_HEADS = {"uniform": "Uniform 1/K", "supervised": "Supervised votes", "oracle": "Oracle"}
-
-
-@dataclass(frozen=True)
-class Field:
-    """One cell in the three notations."""
-
-    markdown: str
-    latex: str = ""
-    values: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table ready to be written: columns, and for each row its title and fields."""
-
-    name: str
-    title: str
-    columns: dict[str, str]
-    rows: dict[str, dict[str, Field]]
-    notes: tuple[str, ...] = ()
 
 
 def build(name: str, scope: Scope, records: Iterable[Record]) -> Table:
@@ -64,21 +42,6 @@ def build(name: str, scope: Scope, records: Iterable[Record]) -> Table:
     found = by_key(records)
     makers = {"table1": _table_1, "table2": _table_2, "table3": _table_3, "table4": _table_4}
     return makers[name](scope, found)
-
-
-def write_table(table: Table, folder: Path) -> list[Path]:
-    """Write the table as .md, .csv and .tex; return the paths."""
-    texts = {"md": markdown(table), "csv": as_csv(table), "tex": latex(table)}
-    paths = []
-    for suffix, text in texts.items():
-        path = folder / f"{table.name}.{suffix}"
-        with replaced(path) as part:
-            part.write_text(text, encoding="utf-8")
-        paths.append(path)
-    return paths
-
-
-# --- what is in a table ----------------------------------------------------------------------
 
 
 def accuracy_cells(name: str, scope: Scope, found: dict[str, Record]) -> dict[str, dict[str, Cell]]:
@@ -96,8 +59,13 @@ def accuracy_cells(name: str, scope: Scope, found: dict[str, Record]) -> dict[st
                 mode: cell(scope.grid(row.name, "MSLA", label_proba=mode), found, printed.get(mode))
                 for mode in paper_values.MODES
             }
-        cells[row.name] = ranked(made)
+        cells[row.name] = ranked(made, outside=_ours(scope) if name == "table2" else ())
     return cells
+
+
+def _ours(scope: Scope) -> tuple[str, ...]:
+    """Methods that are not in the paper's Table 2."""
+    return tuple(method for method in scope.methods if method not in paper_values.METHODS)
 
 
 def _method_cell(
@@ -133,7 +101,7 @@ def _table_1(scope: Scope, found: dict[str, Record]) -> Table:
         printed = paper_values.TABLE_1.get(row.paper or "", {})
         rows[row.name] = {c: _count(ours.get(c), printed.get(c)) for c in columns}
     note = "Counted in the data; the paper's figure is shown where it differs or we have no data."
-    return Table("table1", ITEMS["table1"].title, columns, rows, (note, *_quick_note(scope)))
+    return Table("table1", ITEMS["table1"].title, columns, rows, (note, *_scope_notes(scope)))
 
 
 def _count(ours: int | None, printed: int | None) -> Field:
@@ -144,7 +112,7 @@ def _count(ours: int | None, printed: int | None) -> Field:
         text = f"{ours:,}"
     else:
         text = f"{ours:,} (paper: {printed:,})"
-    return Field(text, text.replace(",", r"\,"), values)
+    return Field((text,), values)
 
 
 def _table_2(scope: Scope, found: dict[str, Record]) -> Table:
@@ -155,7 +123,8 @@ def _table_2(scope: Scope, found: dict[str, Record]) -> Table:
         "(of those with the most trials, if a cell is unfinished), so, as in the paper, they are "
         "tuned on the labels they are scored on. Where that was too much, the cell names the "
         "smaller setting that was run instead.",
-        *_quick_note(scope),
+        *_ours_note(scope),
+        *_scope_notes(scope),
     )
     return _accuracy_table("table2", dict.fromkeys(scope.methods, ""), cells, notes)
 
@@ -163,7 +132,7 @@ def _table_2(scope: Scope, found: dict[str, Record]) -> Table:
 def _table_3(scope: Scope, found: dict[str, Record]) -> Table:
     cells = accuracy_cells("table3", scope, found)
     return _accuracy_table(
-        "table3", MODE_HEADS, cells, (_accuracy_note(cells), *_quick_note(scope))
+        "table3", MODE_HEADS, cells, (_accuracy_note(cells), *_scope_notes(scope))
     )
 
 
@@ -172,7 +141,7 @@ def _accuracy_table(
 ) -> Table:
     columns = {column: head or column for column, head in heads.items()}
     rows = {
-        row: {column: _accuracy_field(row, c) for column, c in columns_.items()}
+        row: {column: _accuracy_field(row, column, c) for column, c in columns_.items()}
         for row, columns_ in cells.items()
     }
     return Table(name, ITEMS[name].title, columns, rows, notes)
@@ -184,14 +153,29 @@ def _accuracy_note(cells: dict[str, dict[str, Cell]]) -> str:
         f"Mean ± standard deviation over {counts} (in brackets: how many stand behind the cell). "
         "Bold: best mean of the row. ↓: significantly worse than it (two-sided Mann-Whitney U "
         f"test at 0.01); both on the splits that the row's cells with {COMPARED} or more share. "
-        "SE: ours minus the paper's mean in standard errors of that difference."
+        "The paper's arrows are its own. SE: ours minus the paper's mean in standard errors of "
+        "that difference; a single trial is given the paper's deviation."
     )
 
 
-def _quick_note(scope: Scope) -> tuple[str, ...]:
-    if not is_quick(scope):
+def _ours_note(scope: Scope) -> tuple[str, ...]:
+    if not (ours := _ours(scope)):
         return ()
-    return ("Quick run at tiny sizes: shows that everything runs, not what the paper found.",)
+    return (
+        f"{', '.join(ours)}: not in the paper, and left out when the best of a row is marked; ↑ "
+        "and ↓ say that it is significantly better or worse than that one.",
+    )
+
+
+def _scope_notes(scope: Scope) -> tuple[str, ...]:
+    """What sets the whole table apart from the paper's."""
+    notes = (
+        f"Splits: {scope.other_splits}; not the paper's." if scope.other_splits else "",
+        "Quick run at tiny sizes: shows that everything runs, not what the paper found."
+        if is_quick(scope)
+        else "",
+    )
+    return tuple(filter(None, notes))
 
 
 def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
@@ -201,161 +185,90 @@ def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
         printed = paper_values.TABLE_4.get(row.paper or "", {})
         rows[row.name] = {}
         for method in scope.methods:
-            records = [
-                found[t.key] for t in scope.cell(row.name, method)
-                if t.key in found and found[t.key]["status"] == OK
-            ]  # fmt: skip
-            machines |= {f"{r['machine']['cpu']}, {r['machine']['cores']} cores" for r in records}
+            records = [found[t.key] for t in scope.cell(row.name, method) if t.key in found]
             smaller = scope.reduced(row.name, method)
             rows[row.name][method] = _time_field(
                 row.name, records, printed.get(method), smaller.note if smaller else ""
             )
+            machines |= {
+                f"{r['machine']['cpu']}, {r['machine']['cores']} cores"
+                for r in records
+                if r["status"] == OK
+            }
     notes = (
         "Mean over the trials (and the points of the grid) of the processor time to fit and to "
         "predict the unlabelled rows (marked where only the wall time is on record): the machine "
         "was shared, so wall times say little. Forests "
         "use one core. The paper has wall times on 32 cores. Our machine: "
         f"{'; '.join(sorted(machines)) or 'none'}.",
-        *_quick_note(scope),
+        *_scope_notes(scope),
     )
     return Table("table4", ITEMS["table4"].title, dict.fromkeys(scope.methods, ""), rows, notes)
 
 
 def _time_field(row: str, records: list[Record], printed: str | None, note: str) -> Field:
-    if not records:
-        text = "not available" if row == UNAVAILABLE else "not run"
-        return Field(_with_paper(text, printed), text, {"paper": printed})
-    clock = "processor" if all("cpu" in record["seconds"] for record in records) else "wall"
-    seconds = fmean(_seconds(record["seconds"], clock) for record in records)
-    values = {"value": seconds, "n": len(records), "clock": clock, "paper": printed}
-    text = duration(seconds) + " wall" * (clock == "wall")
-    told = f"{text} ({len(records)})" + f"<br>{note}" * bool(note)
-    return Field(_with_paper(told, printed), text, values | {"setting": note})
+    done = [record for record in records if record["status"] == OK]
+    limited, limit = limits_hit(records)
+    paper = f"paper {printed}" if printed else ""
+    values: dict[str, Any] = {"paper": printed, "over_limit": limited}
+    if not done:
+        text = f"{limit} ({limited})" if limited else _why_empty(row)
+        values["status"] = "NA" if limited else text
+        return Field(tuple(filter(None, (text, paper))), values)
+    clock = "processor" if all("cpu" in record["seconds"] for record in done) else "wall"
+    seconds = fmean(_seconds(record["seconds"], clock) for record in done)
+    lines = (
+        f"{duration(seconds)}{' wall' * (clock == 'wall')} ({len(done)})",
+        f"{limited} more {limit}" if limited else "",
+        note,
+        paper,
+    )
+    values |= {"status": "ok", "value": seconds, "n": len(done), "clock": clock, "setting": note}
+    return Field(tuple(filter(None, lines)), values)
 
 
 def _seconds(seconds: dict[str, float], clock: str) -> float:
     return seconds["cpu"] if clock == "processor" else seconds["fit"] + seconds["predict"]
 
 
-def _with_paper(text: str, printed: str | None) -> str:
-    return f"{text}<br>paper {printed}" if printed else text
-
-
-def duration(seconds: float) -> str:
-    """A time as in the paper's Table 4: 0.4 s, 12 s, 3 m, 2 h."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    if seconds < 3600:
-        return f"{seconds / 60:.0f} m"
-    return f"{seconds / 3600:.1f} h"
-
-
-# --- an accuracy cell in three notations -----------------------------------------------------
-
-
-def number(value: float) -> str:
-    """Three digits without the leading zero, as the paper prints accuracies."""
-    return f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.3f}"
-
-
-def _accuracy_field(row: str, c: Cell) -> Field:
-    paper = "paper NA" if ROWS[row].paper else ""
-    if c.paper:
-        paper = f"paper {number(c.paper.mean)} ± {number(c.paper.std)}"
+def _accuracy_field(row: str, column: str, c: Cell) -> Field:
     values: dict[str, Any] = {
         "paper_mean": c.paper.mean if c.paper else None,
         "paper_std": c.paper.std if c.paper else None,
+        "paper_worse": c.paper.worse if c.paper else None,
+        "over_limit": c.limited,
     }
+    paper = _paper_text(row, column, c.paper)
     if not c.n:
-        text = "NA" if c.limit else "not available" if row == UNAVAILABLE else "not run"
-        lines = [f"{text} ({c.limit})" if c.limit else text, paper]
-        return Field(
-            "<br>".join(filter(None, lines)), rf"\texttt{{{text}}}", values | {"status": text}
-        )
-    mean = number(c.mean)
-    lines = [
-        f"{f'**{mean}**' if c.best else mean}{'↓' * c.worse} ± {number(c.std)} ({c.n})",
+        text = "NA" if c.limited else _why_empty(row)
+        told = f"{text} ({c.limit})" if c.limited else text
+        return Field(tuple(filter(None, (told, paper))), values | {"status": text})
+    mean = f"**{number(c.mean)}**" if c.best else number(c.mean)
+    spread = f" ± {number(c.std)}" if c.n > 1 else ""
+    lines = (
+        f"{mean}{'↑' * c.better}{'↓' * c.worse}{spread} ({c.n})",
+        f"{c.limited} more {c.limit}" if c.limited else "",
+        f"test part {number(fmean(c.test_values))}" if c.test_values else "",
         paper,
-    ]
-    if c.distance is not None:
-        lines.append(f"{c.distance:+.1f} SE")
-    if c.params:
-        lines.append(params_text(c.params))
-    if c.note:
-        lines.append(c.note)
-    tex = rf"\textbf{{{mean}}}" if c.best else mean
-    arrow = r"$^{\downarrow}$" if c.worse else ""
-    tex = rf"{tex}{arrow} $\pm$ {number(c.std)}"
-    values |= {
-        "status": "ok", "mean": c.mean, "std": c.std, "n": c.n, "best": c.best, "worse": c.worse,
-        "distance_se": c.distance, "params": params_text(c.params), "setting": c.note,
-    }  # fmt: skip
-    return Field("<br>".join(filter(None, lines)), tex, values)
-
-
-# --- writers ---------------------------------------------------------------------------------
-
-
-def row_title(name: str) -> str:
-    """Title of a row with what must be said beside its figures."""
-    row = ROWS[name]
-    return f"{row.title} ({row.note})" if row.note else row.title
-
-
-def markdown(table: Table) -> str:
-    """The table as a Markdown page."""
-    heads = [head or column for column, head in table.columns.items()]
-    lines = [
-        f"# {table.name.capitalize().replace('le', 'le ')}. {table.title}",
-        "",
-        "| Data set | " + " | ".join(heads) + " |",
-        "|---" * (len(heads) + 1) + "|",
-    ]
-    for name, fields in table.rows.items():
-        cells = [fields[column].markdown for column in table.columns]
-        lines.append(f"| {row_title(name)} | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, *(f"\n{note}" for note in table.notes), ""])
-
-
-def as_csv(table: Table) -> str:
-    """The table in long form: one line for each cell, with everything known about it."""
-    keys = dict.fromkeys(k for row in table.rows.values() for f in row.values() for k in f.values)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["set", "column", "note", *keys])
-    for name, fields in table.rows.items():
-        for column, f in fields.items():
-            writer.writerow([name, column, ROWS[name].note, *(f.values.get(k) for k in keys)])
-    return out.getvalue()
-
-
-def latex(table: Table) -> str:
-    """The table for a paper, with the booktabs package; the paper's figures are in the others."""
-    heads = [
-        METHODS[column].symbol if column in METHODS else head or column
-        for column, head in table.columns.items()
-    ]
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\begin{{tabular}}{{l{'c' * len(heads)}}}",
-        r"\toprule",
-        " & ".join(["Data set", *heads]) + r" \\",
-        r"\midrule",
-    ]
-    for name, fields in table.rows.items():
-        cells = [fields[column].latex for column in table.columns]
-        lines.append(" & ".join([row_title(name), *cells]) + r" \\")
-    notes = " ".join(
-        note.replace("↓", r"$\downarrow$").replace("±", r"$\pm$") for note in table.notes
+        "" if c.distance is None else f"{c.distance:+.1f} SE",
+        params_text(c.params),
+        c.note,
     )
-    lines += [
-        r"\bottomrule",
-        r"\end{tabular}",
-        rf"\caption{{{table.title}. {notes}}}",
-        r"\end{table}",
-        "",
-    ]
-    return "\n".join(lines)
+    values |= {
+        "status": "ok", "mean": c.mean, "std": c.std if c.n > 1 else None, "n": c.n,
+        "best": c.best, "worse": c.worse, "better": c.better, "distance_se": c.distance,
+        "params": params_text(c.params), "setting": c.note,
+        "test_mean": fmean(c.test_values) if c.test_values else None,
+    }  # fmt: skip
+    return Field(tuple(filter(None, lines)), values)
+
+
+def _why_empty(row: str) -> str:
+    return "not available" if row == UNAVAILABLE else "not run"
+
+
+def _paper_text(row: str, column: str, printed: Reported | None) -> str:
+    if printed is not None:
+        return f"paper {number(printed.mean)}{'↓' * printed.worse} ± {number(printed.std)}"
+    # NA is what the paper says of a method that took too long; of others it says nothing.
+    return "paper NA" if ROWS[row].paper and column in paper_values.METHODS else ""
