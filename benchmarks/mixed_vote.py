@@ -23,7 +23,7 @@ from sklearn.datasets import make_classification
 
 from benchmarks import mixed_vote_page
 from fewlabel import FewLabelClassifier, SelfLearningClassifier
-from fewlabel.assessment import calibration_power
+from fewlabel.calibration import calibration_power
 from fewlabel.datasets import load_dataset, mask_labels, paper_split
 from fewlabel.experiments.records import RecordWriter
 from fewlabel.held_out import out_of_bag_votes

@@ -20,7 +20,7 @@ LAYERS = [
     ["_targets"],
     ["votes", "margins", "fast_forest", "tables", "outputs", "preprocessing"],
     ["_openml", "statistics", "cbound", "held_out", "voters"],
-    ["transductive", "mislabeling", "bound_search"],
+    ["transductive", "mislabeling", "bound_search", "calibration"],
     ["thresholds", "pac_bayes", "bounds"],
     ["policies", "_training", "model_selection", "assessment"],
     ["_rounds", "_chunk_source"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import approx_fprime
 from scipy.sparse import coo_array
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -14,13 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from fewlabel import SelfLearningClassifier, bayes_risk, out_of_bag_votes
-from fewlabel.assessment import (
-    METHODS,
-    calibrated,
-    calibration_power,
-    estimate_mislabeling,
-    gather,
-)
+from fewlabel.assessment import METHODS, estimate_mislabeling, gather
+from fewlabel.bounds import bounds_table
+from fewlabel.calibration import FEWEST_ROWS, calibrated
 from fewlabel.held_out import cross_fitted_votes, held_out_votes
 
 
@@ -90,27 +85,26 @@ def test_calibration_brings_the_plug_in_error_nearer(fitted, digits):
     assert abs(fixed["plug-in error"].excess) < abs(raw["plug-in error"].excess)
 
 
-@pytest.mark.parametrize("power", [0.5, 3.0])
-def test_calibration_power_is_recovered(power):
-    """Labels drawn from votes to the power t have their highest likelihood there."""
-    rng = np.random.default_rng(0)
-    votes = 0.98 * rng.dirichlet(np.ones(3), 20_000) + 0.02 / 3
-    proba = calibrated(votes, power)
-    y = (rng.random((len(votes), 1)) > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    assert calibration_power(votes, y) == pytest.approx(power, rel=0.05)
-
-
-def test_calibration_power_is_where_the_likelihood_is_flat(fitted, digits):
+def test_bounds_take_the_calibration_of_the_report(fitted, digits):
+    """One number for one question: the most likely power would make bounds too small."""
     X, _, masked = digits
-    evidence = gather(fitted, X, masked)
-    best = calibration_power(evidence.held_out, evidence.y)
+    first = {b.name: b.value for b in fitted.bounds(X, masked)}
+    power = fitted.report(X, masked).summary["calibration"]["power"]
+    again = bounds_table(
+        fitted.transduction_proba_[masked == -1], calibrated(fitted.initial_votes_, power)
+    )
+    assert power != 1.0
+    for bound in again:
+        if bound.name in ("TB", "plug-in error", "CB"):
+            assert first[bound.name] == pytest.approx(bound.value)
 
-    def loss(power):
-        proba = calibrated(evidence.held_out, power[0])
-        return -np.log(proba[np.arange(len(evidence.y)), evidence.y]).mean()
 
-    assert abs(approx_fprime([best], loss)[0]) < 1e-2
-    assert loss([best]) < loss([1.0])
+def test_few_labelled_rows_leave_votes_as_they_are(digits):
+    X, y, _ = digits
+    y = (y < 5).astype(int)
+    few = np.where(np.arange(len(y)) < FEWEST_ROWS - 1, y, -1)
+    model = SelfLearningClassifier(GaussianNB()).fit(X[:, :5] + 0.0, few)
+    np.testing.assert_array_equal(gather(model, X[:, :5], few).label_proba, model.initial_votes_)
 
 
 @pytest.mark.parametrize("method", list(METHODS))

@@ -28,7 +28,6 @@ from fewlabel import (
 )
 from fewlabel._errors import UserError
 from fewlabel.report import Report, format_of, render
-from fewlabel.report.calibration import least_power
 from fewlabel.report.html import json_for_html, label_next_csv
 from fewlabel.report.markdown import text
 from fewlabel.report.state import FinalState, combine, next_to_label
@@ -312,31 +311,6 @@ def test_budget_is_told(fitted):
     assert summary["settings"]["budget_used"]
     assert "Training budget" in render(summary, "html")
     assert "Training budget" not in render(summarize(*fitted[:3]), "html")
-
-
-# --- calibration -----------------------------------------------------------------------------
-
-
-@given(st.integers(5, 300), st.floats(0.5, 4), st.integers(0, 100))
-def test_least_power_lies_between_one_and_the_best(n: int, power: float, seed: int):
-    from fewlabel.assessment import calibrated, calibration_power
-
-    rng = np.random.default_rng(seed)
-    votes = rng.dirichlet(np.ones(3), n)
-    truth = calibrated(votes, power)
-    codes = np.array([rng.choice(3, p=p) for p in truth])
-    least, best = least_power(votes, codes), calibration_power(votes, codes)
-    assert min(1.0, best) - 0.02 <= least <= max(1.0, best) + 0.02
-
-
-def test_many_rows_find_the_power():
-    rng = np.random.default_rng(0)
-    votes = rng.dirichlet(np.ones(3), 20_000)
-    raised = votes**2
-    proba = raised / raised.sum(axis=1, keepdims=True)
-    codes = (rng.random((20_000, 1)) > proba.cumsum(axis=1)).sum(axis=1)
-    assert least_power(votes, codes) == pytest.approx(2.0, abs=0.1)
-    assert least_power(votes, codes) <= 2.05
 
 
 # --- formats ---------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
 from fewlabel import LabelSpreadingClassifier, SemiLDAClassifier, workbench
-from fewlabel.assessment import calibrated
+from fewlabel.calibration import calibrated
 from fewlabel.families import FAMILIES, Family, Voter, families_of
 from fewlabel.workbench import Workbench
 

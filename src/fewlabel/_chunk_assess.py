@@ -14,8 +14,9 @@ from fewlabel._chunk_steps import (
     merge_statistics,
 )
 from fewlabel._scikit import n_rows
-from fewlabel.assessment import calibrated, calibration_power, judged_votes, supervised_estimate
+from fewlabel.assessment import judged_votes, supervised_estimate
 from fewlabel.bounds import Bound, table_of_sums
+from fewlabel.calibration import bounding_power, for_bounds
 from fewlabel.margins import Floats, MarginSums, margin_sums
 from fewlabel.mislabeling import (
     expected_counts,
@@ -42,13 +43,13 @@ class Sums(NamedTuple):
 class Judge(NamedTuple):
     """The classifiers whose votes are compared.
 
-    ``power`` calibrates initial votes that stand for P(Y|x); None leaves them alone.
+    ``power`` calibrates initial votes that stand for P(Y|x); 1 leaves them alone.
     """
 
     final: Any
     initial: Any
     label_proba: str
-    power: float | None
+    power: float
     resolution: int | None
 
     def votes_and_proba(self, X: Any) -> tuple[Floats, Floats]:
@@ -58,7 +59,7 @@ class Judge(NamedTuple):
         if self.label_proba == "uniform":
             return votes, np.full_like(votes, 1.0 / votes.shape[1])
         proba = vote_matrix(self.initial, X)
-        return votes, proba if self.power is None else calibrated(proba, self.power)
+        return votes, for_bounds(proba, self.power)
 
 
 def assess(chunk: Chunk, *, judge: Judge) -> tuple[Made, Sums | None]:
@@ -110,7 +111,7 @@ def chunked_bounds(rows: Rows, classifier: Any, X: Any, codes: Ints) -> list[Bou
     """The rows of :func:`fewlabel.assessment.transduction_bounds`, in two passes."""
     codes, held_out = judged_votes(classifier, X, codes)
     supervised = classifier.label_proba == "supervised"
-    power = calibration_power(held_out, codes) if supervised and len(codes) else None
+    power = bounding_power(held_out, codes) if supervised else 1.0
     judge = rows.call(
         Judge,
         classifier.estimator_,

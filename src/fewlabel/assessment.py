@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._scikit import indexable_rows, take_rows
 from fewlabel._targets import UNLABELED, as_column, encode_target, unlabeled_mask
 from fewlabel.bounds import Bound, bounds_table
+from fewlabel.calibration import bounding_power, for_bounds
 from fewlabel.held_out import can_be_judged, held_out_votes
 from fewlabel.margins import Floats
 from fewlabel.mislabeling import (
@@ -61,8 +60,8 @@ def gather(
 ) -> Evidence:
     """Evidence of a classifier that was fitted on these X and y.
 
-    ``calibrate``: whether votes that stand for P(Y|x) are raised to the power that makes the
-    held-out votes most probable, see :func:`calibration_power`.
+    ``calibrate``: whether votes that stand for P(Y|x) are raised to the least power that the
+    held-out votes demand, see :func:`fewlabel.calibration.least_power`.
     """
     check_is_fitted(classifier)
     if not hasattr(classifier, "transduction_"):
@@ -84,8 +83,8 @@ def gather(
         raise ValueError("There is no unlabelled row whose error could be bounded.")
     given, held_out = judged_votes(classifier, take_rows(X, labeled), codes[labeled])
     label_proba, are_votes = _label_proba(classifier, unlabeled)
-    if calibrate and are_votes and len(given):
-        label_proba = calibrated(label_proba, calibration_power(held_out, given))
+    if calibrate and are_votes:
+        label_proba = for_bounds(label_proba, bounding_power(held_out, given))
     votes = classifier.transduction_proba_[unlabeled]
     return Evidence(given, held_out, label_proba, votes)
 
@@ -113,39 +112,6 @@ def _label_proba(
         return classifier.initial_votes_, True
     votes = classifier.transduction_proba_[unlabeled]
     return votes if given == "current" else np.full_like(votes, 1.0 / votes.shape[1]), False
-
-
-# --- calibration -----------------------------------------------------------------------------
-
-# A vote of 0 only says that no voter of a finite number chose the class.
-_LOWEST_VOTE = 1e-3
-
-
-def calibrated(votes: Floats, power: float) -> Floats:
-    """Votes raised to a power and normalised (temperature scaling with temperature 1/power)."""
-    raised = np.maximum(votes, _LOWEST_VOTE) ** power
-    return raised / raised.sum(axis=1, keepdims=True)
-
-
-def calibration_power(held_out: Floats, y: NDArray[np.intp]) -> float:
-    r"""The power with which held-out votes give the true labels the highest likelihood.
-
-    .. math:: t^* = \arg\max_t \sum_x \ln \frac{v_Q(x,y)^t}{\sum_c v_Q(x,c)^t}
-
-    A forest grown on few rows is underconfident: it votes for the right class more often than its
-    votes say, and t is above 1.
-    """
-    logits = np.log(np.maximum(held_out, _LOWEST_VOTE))
-    own = logits[np.arange(len(y)), y]
-
-    def loss(log_power: float) -> float:
-        power = np.exp(log_power)
-        return float(np.mean(logsumexp(power * logits, axis=1) - power * own))
-
-    # One bounded parameter: few labelled rows suffice, and rows that are all right cannot drive it
-    # to infinity.
-    best = minimize_scalar(loss, bounds=(np.log(0.1), np.log(20.0)), method="bounded")
-    return float(np.exp(best.x))
 
 
 # --- the mislabelling matrix of the pseudo-labels --------------------------------------------

@@ -23,8 +23,8 @@ from sklearn.svm import SVC
 
 from fewlabel._scikit import n_rows
 from fewlabel._training import N_TREES, default_forest
-from fewlabel.assessment import calibrated
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
+from fewlabel.calibration import calibrated
 from fewlabel.statistics import Floats, Ints
 
 # --- the families ----------------------------------------------------------------------------

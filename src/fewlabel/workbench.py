@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 
 from fewlabel._scikit import fit_weight_name, n_rows, take_rows
 from fewlabel._targets import UNLABELED
-from fewlabel.assessment import calibrated, calibration_power
 from fewlabel.baselines._base import SemiSupervisedClassifier
+from fewlabel.calibration import calibrated, calibration_power
 from fewlabel.families import FAMILIES, Family, RangeScaler, Voter
 from fewlabel.held_out import CANNOT_LEARN, can_be_judged
 from fewlabel.statistics import Floats, Ints
