@@ -40,6 +40,13 @@ class Failing(DummyClassifier):
         raise RuntimeError("not today")
 
 
+class Printing(DummyClassifier):
+    def fit(self, X, y, sample_weight=None):
+        print("from Python", flush=True)  # noqa: T201
+        os.write(1, b"from a library in C\n")
+        return super().fit(X, y)
+
+
 class Seen(DummyClassifier):
     """Fails unless it is given exactly the rows that training may see."""
 
@@ -53,4 +60,5 @@ SLOW = Method(lambda *_: Slow(), "slow", supervised=True)
 HUNGRY = Method(lambda *_: Hungry(), "hungry", supervised=True)
 CRASHING = Method(lambda *_: Crashing(), "crashing", supervised=True)
 FAILING = Method(lambda *_: Failing(), "failing", supervised=True)
+PRINTING = Method(lambda *_: Printing(), "printing", supervised=True)
 SEEN = Method(lambda *_: Seen(), "seen")

@@ -28,6 +28,10 @@ SLOW = "experiment_methods:SLOW"
 FEW_TREES = 5
 
 
+# Of processes that are to find the methods beside this file.
+PYTHONPATH = os.pathsep.join(filter(None, [str(Path(__file__).parent), *sys.path]))
+
+
 def forest(seed):
     return Trial("iris", "RF", seed, n_trees=FEW_TREES)
 
@@ -134,9 +138,8 @@ def _start(tmp_path, seconds):
     script.write_text(SCRIPT)
     pids = tmp_path / "pids"
     pids.mkdir(exist_ok=True)
-    paths = [str(Path(__file__).parent), *sys.path]
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "PYTHONPATH": PYTHONPATH,
         "SLOW_SECONDS": str(seconds),
         "SLOW_PIDS": str(pids),
     }
@@ -196,6 +199,14 @@ def test_runs_on_an_executor_given(tmp_path):
         records = run([forest(0)], tmp_path / "r.jsonl", executor=pool)
     assert records[0]["status"] == "ok"
     assert records[0]["scores"] == run([forest(0)], tmp_path / "local.jsonl")[0]["scores"]
+
+
+def test_what_a_method_prints_does_not_disturb_its_record(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
+    trial = Trial("iris", "experiment_methods:PRINTING")
+    with ThreadPoolExecutor(1) as pool:
+        (record,) = run([trial], tmp_path / "r.jsonl", executor=pool)
+    assert record["status"] == "ok"
 
 
 def test_runs_on_a_dask_cluster(tmp_path):

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from pathlib import Path
+from typing import TextIO
 
 from fewlabel.experiments.run import Limits, run_limited
 
@@ -16,8 +17,16 @@ def _end_with_input() -> None:
     os._exit(1)
 
 
+def _private_output() -> TextIO:
+    """Where the record goes; whatever else is printed goes to standard error from now on."""
+    output = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return output
+
+
 def main() -> None:
     """Answer one request of :func:`fewlabel.experiments.run.run_remote`."""
+    output = _private_output()
     request = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_input, daemon=True).start()
     folder = request["data_dir"]
@@ -26,8 +35,8 @@ def main() -> None:
         data_dir=None if folder is None else Path(folder),
         limits=Limits(**request["limits"]),
     )
-    sys.stdout.write(json.dumps(record) + "\n")
-    sys.stdout.flush()
+    output.write(json.dumps(record) + "\n")
+    output.close()
 
 
 if __name__ == "__main__":
