@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -47,6 +48,15 @@ class Printing(DummyClassifier):
         return super().fit(X, y)
 
 
+class Orphaned(DummyClassifier):
+    """Kills the process that started its fork server, as a lack of memory may do."""
+
+    def fit(self, X, y, sample_weight=None):
+        state = Path(f"/proc/{os.getppid()}/stat").read_text()
+        os.kill(int(state.rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
+        time.sleep(60)
+
+
 class Seen(DummyClassifier):
     """Fails unless it is given exactly the rows that training may see."""
 
@@ -61,4 +71,5 @@ HUNGRY = Method(lambda *_: Hungry(), "hungry", supervised=True)
 CRASHING = Method(lambda *_: Crashing(), "crashing", supervised=True)
 FAILING = Method(lambda *_: Failing(), "failing", supervised=True)
 PRINTING = Method(lambda *_: Printing(), "printing", supervised=True)
+ORPHANED = Method(lambda *_: Orphaned(), "orphaned", supervised=True)
 SEEN = Method(lambda *_: Seen(), "seen")

@@ -209,6 +209,21 @@ def test_what_a_method_prints_does_not_disturb_its_record(tmp_path, monkeypatch)
     assert record["status"] == "ok"
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the method reads /proc")
+def test_a_remote_process_that_is_killed_is_an_error_of_its_trial(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
+    orphaned = Trial("iris", "experiment_methods:ORPHANED")
+    with ThreadPoolExecutor(1) as pool:
+        found = run([orphaned, forest(0)], tmp_path / "r.jsonl", executor=pool)
+    killed, finished = (next(r for r in found if r["key"] == t.key) for t in (orphaned, forest(0)))
+    assert killed["status"] == "error"
+    assert killed["error"].endswith("ended with code -9")
+    assert finished["status"] == "ok"
+    frame = {"key", "trial", "limits", "total_seconds", "finished", "machine", "status"}
+    assert killed.keys() == frame | {"error"}
+    assert frame < finished.keys()
+
+
 def test_runs_on_a_dask_cluster(tmp_path):
     distributed = pytest.importorskip("distributed")
     # A worker process with a nanny, as on a real cluster: it is daemonic.

@@ -134,7 +134,10 @@ def run_limited(
     """Run one trial in a child process and return its record, whatever becomes of the child."""
     trial, limits = trial_from(fields), limits or Limits()
     start = time.monotonic()
-    outcome = _in_child(trial, data_dir, limits, start, stop)
+    return _record(trial, limits, start, _in_child(trial, data_dir, limits, start, stop))
+
+
+def _record(trial: Trial, limits: Limits, start: float, outcome: dict[str, Any]) -> Record:
     return {
         "key": trial.key,
         "trial": trial.as_dict(),
@@ -184,10 +187,11 @@ def run_remote(
 
     Those of Dask are daemonic processes, which may not start children by ``multiprocessing``.
     """
+    limits, start = limits or Limits(), time.monotonic()
     request = {
         "fields": fields,
         "data_dir": None if data_dir is None else str(data_dir),
-        "limits": asdict(limits or Limits()),
+        "limits": asdict(limits),
     }
     command = [sys.executable, "-m", "fewlabel.experiments.remote"]
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
@@ -197,8 +201,9 @@ def run_remote(
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
         answer = process.stdout.readline()
-    if not answer:
-        raise RuntimeError(f"{' '.join(command)} ended with code {process.returncode}")
+    if not answer.endswith("\n"):  # it was killed before it had written the whole line
+        error = f"{' '.join(command)} ended with code {process.returncode}"
+        return _record(trial_from(fields), limits, start, {"status": ERROR, "error": error})
     record: Record = json.loads(answer)
     return record
 
