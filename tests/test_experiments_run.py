@@ -224,17 +224,61 @@ def test_a_remote_process_that_is_killed_is_an_error_of_its_trial(tmp_path, monk
     assert frame < finished.keys()
 
 
-def test_runs_on_a_dask_cluster(tmp_path):
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    """A cluster on which slow trials take long and leave their process ids in ``pids``."""
     distributed = pytest.importorskip("distributed")
+    (tmp_path / "pids").mkdir()
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
+    monkeypatch.setenv("SLOW_PIDS", str(tmp_path / "pids"))
+    monkeypatch.setenv("SLOW_SECONDS", "600")
     # A worker process with a nanny, as on a real cluster: it is daemonic.
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None
+    ) as running:
+        yield running
+
+
+def test_runs_on_a_dask_cluster(tmp_path, cluster):
+    with cluster.get_client() as client:
         records = run([forest(0)], tmp_path / "r.jsonl", executor=client.get_executor())
     assert records[0]["status"] == "ok"
+
+
+def test_an_interrupt_ends_the_trials_on_a_cluster(tmp_path, cluster):
+    pids = tmp_path / "pids"
+
+    def interrupt(progress):
+        _wait_for(lambda: any(pids.iterdir()))
+        raise KeyboardInterrupt
+
+    trials = [Trial("iris", SLOW), forest(0)]
+    with cluster.get_client() as client:
+        executor = client.get_executor()
+        with pytest.raises(KeyboardInterrupt):
+            run(trials, tmp_path / "r.jsonl", executor=executor, report=interrupt)
+        _wait_for(lambda: not any(_alive(int(p.name)) for p in pids.iterdir()))
+
+
+CLIENT = """
+import pathlib, sys
+from distributed import Client
+from fewlabel.experiments.run import run
+from fewlabel.experiments.spec import Trial
+with Client(sys.argv[1]) as client:
+    trial = Trial("iris", "experiment_methods:SLOW")
+    run([trial], pathlib.Path(sys.argv[2]), executor=client.get_executor())
+"""
+
+
+def test_trials_on_a_cluster_end_when_the_client_is_killed(tmp_path, cluster):
+    pids, path = tmp_path / "pids", tmp_path / "r.jsonl"
+    command = [sys.executable, "-c", CLIENT, cluster.scheduler_address, str(path)]
+    with subprocess.Popen(command) as client:
+        _wait_for(lambda: any(pids.iterdir()))
+        client.kill()
+    _wait_for(lambda: not any(_alive(int(p.name)) for p in pids.iterdir()))
+    assert path.read_bytes() == b""
 
 
 # --- inside a trial --------------------------------------------------------------------------

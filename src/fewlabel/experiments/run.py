@@ -1,7 +1,8 @@
 """Run trials: each in a child process with limits, each record on the disk before the next.
 
 Kill the runner at any moment and start it again: it goes on where it was and loses at most the
-trials in flight. The children notice that the runner is gone and end themselves.
+trials in flight. The children notice that the runner is gone and end themselves; on a cluster they
+are ended by the worker.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from subprocess import PIPE
-from typing import Any
+from typing import IO, Any
 
 from fewlabel.experiments.estimate import seconds_left
 from fewlabel.experiments.records import (
@@ -38,6 +39,7 @@ from fewlabel.experiments.records import (
 from fewlabel.experiments.spec import Trial, trial_from
 
 _POLL_SECONDS = 0.2
+_WANTED_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,10 @@ def run(
                     report(Progress(done, len(wanted), left, new[-1]))
         finally:
             stop.set()
+            for future in futures:
+                future.cancel()
             if executor is None:
-                pool.shutdown(cancel_futures=True)
+                pool.shutdown()
     keys = {trial.key for trial in wanted}
     return [record for record in read_records(path.parent) if record["key"] in keys]
 
@@ -200,12 +204,43 @@ def run_remote(
         # Its standard input stays open until it has answered: the end of it means we are gone.
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
-        answer = process.stdout.readline()
+        answer = _first_line(process, process.stdout)
     if not answer.endswith("\n"):  # it was killed before it had written the whole line
         error = f"{' '.join(command)} ended with code {process.returncode}"
         return _record(trial_from(fields), limits, start, {"status": ERROR, "error": error})
     record: Record = json.loads(answer)
     return record
+
+
+def _first_line(process: subprocess.Popen[str], output: IO[str]) -> str:
+    """The first line a process writes; it is ended when nobody waits for that any more."""
+    wanted = _wanted()
+    with ThreadPoolExecutor(1) as reader:
+        line = reader.submit(output.readline)
+        while not wait([line], _WANTED_SECONDS).done:
+            if not wanted():
+                process.kill()
+                raise Interrupted
+    return line.result()
+
+
+def _wanted() -> Callable[[], bool]:
+    """What tells whether anybody waits for the task we are in: known of Dask's tasks only."""
+    try:
+        from distributed import get_worker
+
+        worker = get_worker()
+    except (ImportError, ValueError):  # not installed, or this is no worker of it
+        return lambda: True
+    key = worker.get_current_task()
+
+    def wanted() -> bool:
+        # Dask cannot stop a task that has begun. It only marks it when its clients have given it
+        # up or are gone.
+        task = worker.state.tasks.get(key)
+        return task is not None and task.state != "cancelled"
+
+    return wanted
 
 
 def _context() -> Any:
