@@ -19,7 +19,7 @@ from fewlabel.datasets import load_dataset, paper_split
 from fewlabel.experiments.estimate import seconds_left
 from fewlabel.experiments.measure import label_proba_setting, measure
 from fewlabel.experiments.methods import METHODS, method_named, scaled
-from fewlabel.experiments.records import read_records
+from fewlabel.experiments.records import RecordWriter, read_records
 from fewlabel.experiments.run import Limits, run
 from fewlabel.experiments.show import Lines, clock
 from fewlabel.experiments.spec import Trial
@@ -329,21 +329,45 @@ def test_methods_by_name():
         method_named("os:path")
 
 
+def timed(trial, seconds, status="ok"):
+    return {
+        "key": trial.key,
+        "trial": trial.as_dict(),
+        "status": status,
+        "total_seconds": seconds,
+    }
+
+
 def test_time_left():
-    done = [
-        {"key": forest(0).key, "trial": forest(0).as_dict(), "total_seconds": 4.0},
-        {"key": "x", "trial": {"dataset": "wine", "method": "RF"}, "total_seconds": 8.0},
-    ]
-    assert seconds_left([forest(0), forest(10)], done, 1) == 4
+    done = [timed(forest(0), 4.0), timed(Trial("wine", "RF"), 8.0)]
+    assert seconds_left([forest(10)], done, 1) == 4
     assert seconds_left([Trial("wine", "MSLA")], done, 2) == 4
     assert seconds_left([Trial("digits", "MSLA")], done, 1) == 6
     assert seconds_left([forest(0)], [], 1) is None
-    few = Trial("wine", "MSLA", n_rows=50)
-    done.append({"key": few.key, "trial": few.as_dict(), "total_seconds": 1.0})
+    done.append(timed(Trial("wine", "MSLA", n_rows=50), 1.0))
     assert seconds_left([Trial("wine", "MSLA", 10, n_rows=50)], done, 1) == 1
     assert seconds_left([Trial("wine", "RF", n_rows=50)], done, 1) == 1
     assert seconds_left([Trial("wine", "MSLA", 10)], done, 1) == 8
     assert clock(3725) == "1:02:05"
+
+
+def test_trials_that_failed_do_not_shorten_the_time_left():
+    failed = [timed(forest(seed), 1.0, "error") for seed in (0, 10)]
+    assert seconds_left([forest(0), forest(10)], [*failed, timed(forest(20), 100.0)], 1) == 200
+    assert seconds_left([forest(0), forest(10)], failed, 1) is None
+    assert seconds_left([], failed, 1) == 0
+
+
+def test_a_trial_that_failed_in_an_earlier_run_is_ahead(tmp_path):
+    with RecordWriter(tmp_path / "r.jsonl") as writer:
+        writer.append(timed(Trial("iris", "describe"), 100.0))
+        for seed in (0, 10):
+            writer.append(timed(forest(seed), 1.0, "error"))
+    seen = []
+    run([forest(0), forest(10)], tmp_path / "r.jsonl", report=seen.append)
+    assert [progress.done for progress in seen] == [1, 2]
+    assert seen[0].seconds_left == seen[0].record["total_seconds"]
+    assert seen[1].seconds_left == 0
 
 
 def test_lines_tell_what_ended(tmp_path, capsys):

@@ -86,7 +86,8 @@ def run(
         Folder of the data sets.
     limits : Limits, optional
     jobs : int, default=1
-        Trials at a time on this machine.
+        Trials at a time. An ``executor`` decides that itself: say here how many it runs, for the
+        estimate of the time left.
     executor : concurrent.futures.Executor, optional
         Where trials run instead, for example ``distributed.Client(...).get_executor()``; workers
         then start the child processes, and must see ``data_dir``.
@@ -115,9 +116,10 @@ def run(
                 new.append(future.result())
                 writer.append(new[-1])
                 if report:
-                    left = seconds_left(todo, known + new, jobs)
-                    done = len(wanted) - len(todo) + len(new)
-                    report(Progress(done, len(wanted), left, new[-1]))
+                    ended = {record["key"] for record in new}
+                    ahead = [trial for trial in todo if trial.key not in ended]
+                    left = seconds_left(ahead, known + new, jobs)
+                    report(Progress(len(wanted) - len(ahead), len(wanted), left, new[-1]))
         finally:
             stop.set()
             for future in futures:
