@@ -58,9 +58,15 @@ class Orphaned(DummyClassifier):
 
 
 class Seen(DummyClassifier):
-    """Fails unless it is given exactly the rows that training may see."""
+    """Fails unless the labelled rows come first and the labels of all others are hidden."""
+
+    def __init__(self, n_labeled):
+        super().__init__()
+        self.n_labeled = n_labeled
 
     def fit(self, X, y, sample_weight=None):
+        if (y[: self.n_labeled] == -1).any() or (y[self.n_labeled :] != -1).any():
+            raise ValueError("training sees the wrong labels")
         self.transduction_ = np.zeros(len(y), dtype=int)
         self.n_iter_ = len(y)
         return super().fit(X, y)
@@ -72,4 +78,4 @@ CRASHING = Method(lambda *_: Crashing(), "crashing", supervised=True)
 FAILING = Method(lambda *_: Failing(), "failing", supervised=True)
 PRINTING = Method(lambda *_: Printing(), "printing", supervised=True)
 ORPHANED = Method(lambda *_: Orphaned(), "orphaned", supervised=True)
-SEEN = Method(lambda *_: Seen(), "seen")
+SEEN = Method(lambda trial, *_: Seen(trial.n_labeled), "seen")

@@ -289,7 +289,7 @@ def test_training_sees_neither_the_test_part_nor_hidden_labels():
     answer = measure(Trial("iris", name, n_test=40, n_labeled=30))
     assert answer["scores"]["n_iter"] == 110  # rows that fit got
     assert "test_accuracy" in answer["scores"]
-    assert "test_accuracy" not in measure(Trial("iris", name))["scores"]
+    assert "test_accuracy" not in measure(Trial("iris", name, n_labeled=30))["scores"]
 
 
 def test_subsample_and_missing_classes():
