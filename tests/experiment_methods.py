@@ -72,6 +72,15 @@ class Seen(DummyClassifier):
         return super().fit(X, y)
 
 
+class Spanned(DummyClassifier):
+    """Fails unless every feature of the rows it is given goes from -1 to 1."""
+
+    def fit(self, X, y, sample_weight=None):
+        if (X.min(axis=0) != -1).any() or (X.max(axis=0) != 1).any():
+            raise ValueError("the features were scaled by other rows")
+        return super().fit(X, y)
+
+
 SLOW = Method(lambda *_: Slow(), "slow", supervised=True)
 HUNGRY = Method(lambda *_: Hungry(), "hungry", supervised=True)
 CRASHING = Method(lambda *_: Crashing(), "crashing", supervised=True)
@@ -79,3 +88,4 @@ FAILING = Method(lambda *_: Failing(), "failing", supervised=True)
 PRINTING = Method(lambda *_: Printing(), "printing", supervised=True)
 ORPHANED = Method(lambda *_: Orphaned(), "orphaned", supervised=True)
 SEEN = Method(lambda trial, *_: Seen(trial.n_labeled), "seen")
+SPANNED = Method(lambda *_: Spanned(), "spanned", scaling="minmax")

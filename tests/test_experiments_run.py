@@ -320,6 +320,22 @@ def test_scaling():
     X = np.array([[0.0, 5, 1], [10, 5, 0], [5, 5, 1]])
     assert scaled(X, "minmax").tolist() == [[-1, -1, 1], [1, -1, 0], [0, -1, 1]]
     assert scaled(X, "none").tolist() == X.tolist()
+    np.testing.assert_allclose(scaled(X, "standard").mean(axis=0), 0, atol=1e-6)
+
+
+def test_scaling_learns_nothing_from_the_test_part():
+    X = np.array([[0.0, 0], [9, 7], [4, 1]])
+    assert scaled(X, "minmax", [1]).tolist() == [[-1, 0], [3.5, 7], [1, 1]]
+    assert scaled(X, "standard", [1]).tolist() == [[-1, -1], [3.5, 13], [1, 1]]
+    answer = measure(Trial("iris", "experiment_methods:SPANNED", n_test=40, n_labeled=30))
+    assert "test_accuracy" in answer["scores"]
+
+
+@pytest.mark.parametrize("scaling", ["minmax", "standard"])
+def test_scaling_without_a_test_part_is_by_all_rows(scaling):
+    X = load_dataset("digits").X
+    split = paper_split(np.zeros(len(X)), 50)
+    np.testing.assert_array_equal(scaled(X, scaling, split.test), scaled(X, scaling))
 
 
 def test_methods_by_name():

@@ -72,7 +72,7 @@ def _fit_and_score(
     trial: Trial, X: NDArray[Any], y: NDArray[np.int64], split: Split
 ) -> dict[str, Any]:
     method = method_named(trial.method)
-    features = scaled(X, method.scaling)
+    features = scaled(X, method.scaling, split.test)
     model = method.make(trial, dict(trial.params), label_proba_setting(trial, y, split))
     # The test part must not be seen in training: only labelled and unlabelled rows go in.
     rows = split.labeled if method.supervised else np.concatenate([split.labeled, split.unlabeled])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -206,16 +206,23 @@ VARIANTS: dict[str, Method] = {
 """What a column of Table 2 is compared with to explain it; not in the paper."""
 
 
-def scaled(X: NDArray[Any], scaling: str) -> NDArray[np.float32]:
-    """Features as a method wants them, in single precision."""
+def scaled(
+    X: NDArray[Any], scaling: str, test: Sequence[int] | NDArray[np.intp] = ()
+) -> NDArray[np.float32]:
+    """Features as a method wants them, in single precision.
+
+    The rows ``test`` are scaled like the others, but nothing is learned from them.
+    """
     values = np.ascontiguousarray(X, dtype=np.float32)
     if scaling == "none":
         return values
+    # The other rows stay in their order, on which the rounding of a mean depends.
+    seen = np.delete(values, test, axis=0) if len(test) else values
     if scaling == "standard":
-        deviation = values.std(axis=0)
-        return (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
-    low, high = values.min(axis=0), values.max(axis=0)
-    binary = ((values == 0) | (values == 1)).all(axis=0)
+        deviation = seen.std(axis=0)
+        return (values - seen.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    low, high = seen.min(axis=0), seen.max(axis=0)
+    binary = ((seen == 0) | (seen == 1)).all(axis=0)
     span = np.where(high > low, high - low, 1)
     return np.where(binary, values, 2 * (values - low) / span - 1).astype(np.float32)
 
