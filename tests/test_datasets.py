@@ -142,6 +142,33 @@ def test_wrong_name_is_refused(server, small):
         load_dataset("small")
 
 
+@pytest.mark.parametrize("field", ["name", "url", "md5_checksum", "default_target_attribute"])
+def test_incomplete_description_is_refused(server, small, field):
+    server.offer(small, SPARSE_3, **{field: None})
+    with pytest.raises(_openml.DownloadError, match=rf"data/7 lacks \['{field}'\].*small\.npz"):
+        load_dataset("small")
+    listed = json.loads(server.files["/api/v1/json/data/7"])
+    del listed["data_set_description"][field]
+    server.files["/api/v1/json/data/7"] = json.dumps(listed).encode()
+    with pytest.raises(_openml.DownloadError, match=rf"data/7 lacks \['{field}'\].*small\.npz"):
+        load_dataset("small")
+
+
+@pytest.mark.parametrize("answer", [b"[1]", b'{"data_set_description": 1}', b"", b"{}"])
+def test_an_answer_that_is_no_description_is_refused(server, small, answer):
+    server.files["/api/v1/json/data/7"] = answer
+    with pytest.raises(_openml.DownloadError, match=r"no description at .*data/7.*small\.npz"):
+        load_dataset("small")
+
+
+@pytest.mark.parametrize("address", ["", "no address", "http://[::1/file", "http://h:port/f"])
+def test_malformed_address_is_refused(server, small, address):
+    server.offer(small, SPARSE_3, url=address)
+    with pytest.raises(_openml.DownloadError, match=r"could not download .*small\.npz") as error:
+        load_dataset("small")
+    assert address in str(error.value)
+
+
 def test_offline_error_says_where_to_put_the_file(monkeypatch, tmp_path):
     monkeypatch.setenv("FEWLABEL_CACHE", str(tmp_path))
     monkeypatch.delenv("FEWLABEL_DATA", raising=False)

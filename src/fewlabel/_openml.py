@@ -28,6 +28,7 @@ SERVER = "https://api.openml.org"
 Progress = Callable[[int, int | None], None]
 """Called with the bytes read so far and, if the server says, the total."""
 
+_NEEDED = ("name", "url", "md5_checksum", "default_target_attribute")
 _TIMEOUT_SECONDS = 60
 _BLOCK_BYTES = 1 << 18
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|\S+)\s+(.+)", re.IGNORECASE)
@@ -43,9 +44,11 @@ def describe(data_id: int, server: str | None = None) -> dict[str, Any]:
     address = f"{base}/api/v1/json/data/{data_id}"
     try:
         with urllib.request.urlopen(address, timeout=_TIMEOUT_SECONDS) as answer:
-            description: dict[str, Any] = json.load(answer)["data_set_description"]
-    except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
+            description: dict[str, Any] = dict(json.load(answer)["data_set_description"])
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
         raise DownloadError(f"no description at {address} ({error})") from error
+    if missing := [field for field in _NEEDED if not isinstance(description.get(field), str)]:
+        raise DownloadError(f"the description at {address} lacks {missing}")
     return description
 
 
@@ -77,7 +80,7 @@ def _stream(address: str, part: Path, progress: Progress | None) -> str:
                 read += len(block)
                 if progress:
                     progress(read, total)
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         raise DownloadError(f"could not download {address} ({error})") from error
     return digest.hexdigest()
 
