@@ -115,6 +115,11 @@ def test_fetches_once_then_reads_the_cache(server, small):
     assert left == ["small.npz"]
 
 
+def test_checksum_may_be_in_capitals(server, small):
+    server.offer(small, SPARSE_3, md5=hashlib.md5(SPARSE_3.encode()).hexdigest().upper())
+    assert load_dataset("small").y.tolist() == [2, 1, 0]
+
+
 def test_damaged_download_is_refused_and_not_kept(server, small):
     server.offer(small, SPARSE_3, md5="0" * 32)
     with pytest.raises(_openml.DownloadError, match=r"MD5.*Nothing was kept") as error:

@@ -56,7 +56,7 @@ def download(description: dict[str, Any], target: Path, progress: Progress | Non
     """Download a description's file to ``target``; verify its MD5 before it gets that name."""
     with replaced(target) as part:
         digest = _stream(description["url"], part, progress)
-        expected = description["md5_checksum"]
+        expected = description["md5_checksum"].lower()
         if digest != expected:
             raise DownloadError(
                 f"the file at {description['url']} has MD5 {digest}, but OpenML lists {expected}: "
