@@ -141,6 +141,36 @@ def test_another_version_is_refused(server, small):
         load_dataset("small")
 
 
+@pytest.mark.parametrize(
+    ("arff", "reason"),
+    [
+        (SPARSE_3.replace("class", "klass"), "no column 'class'"),
+        (SPARSE_3.replace("2.5", "much"), "could not convert"),
+        (SPARSE_3.replace("{1 ", "{9 "), "index out of range"),
+    ],
+)
+def test_unreadable_file_is_refused_and_not_kept(server, small, arff, reason):
+    server.offer(small, arff)
+    with pytest.raises(_openml.DownloadError, match=rf"file\.arff .*{reason}.*small\.npz"):
+        load_dataset("small")
+    assert list(datasets.cache_dir().iterdir()) == []
+
+
+def test_another_fetch_at_the_same_time_takes_no_file_away(server, small, monkeypatch):
+    server.offer(small, SPARSE_3)
+    others = []
+
+    def read_after_another_fetch(*arguments):
+        if not others:
+            others.append(None)
+            others.append(load_dataset("small"))
+        return _openml.read_arff(*arguments)
+
+    monkeypatch.setattr(datasets, "read_arff", read_after_another_fetch)
+    assert load_dataset("small").y.tolist() == others[1].y.tolist() == [2, 1, 0]
+    assert [path.name for path in datasets.cache_dir().iterdir()] == ["small.npz"]
+
+
 def test_wrong_name_is_refused(server, small):
     server.offer(small, SPARSE_3, name="other")
     with pytest.raises(_openml.DownloadError, match="'other' now"):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -250,29 +251,44 @@ def _fill_missing(X: NDArray[Any]) -> NDArray[Any]:
 
 
 def _fetch(name: str, folders: list[Path]) -> Dataset:
-    info, cache = PAPER_SETS[name], cache_dir()
-    arff, target = cache / f"{name}.arff", cache / f"{name}.npz"
     try:
-        description = describe(info.openml_id)
-        if description["name"].lower() != info.openml_name.lower():
-            raise DownloadError(f"OpenML {info.openml_id} is {description['name']!r} now")
-        download(description, arff, _progress(info.openml_name))
+        X, y = _download(PAPER_SETS[name])
     except DownloadError as error:
         raise DownloadError(f"{error}. {_how_to_supply(name, folders)}") from error
-    try:
-        X, y = read_arff(arff, description["default_target_attribute"], _to_drop(description, info))
-    finally:
-        arff.unlink(missing_ok=True)
+    target = cache_dir() / f"{name}.npz"
+    with replaced(target) as part, part.open("wb") as file:
+        np.savez_compressed(file, X=X, y=y)
+    return _load_file(target)
+
+
+def _download(info: DatasetInfo) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    description = describe(info.openml_id)
+    if description["name"].lower() != info.openml_name.lower():
+        raise DownloadError(f"OpenML {info.openml_id} is {description['name']!r} now")
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    # A folder of its own: another process may be fetching the same set.
+    with tempfile.TemporaryDirectory(dir=cache_dir()) as folder:
+        arff = download(description, Path(folder) / "data.arff", _progress(info.openml_name))
+        X, y = _read(arff, description, info)
     found = (len(X), X.shape[1], len(np.unique(y)))
     expected = (info.n_samples, info.n_features, info.n_classes)
     if found != expected:
         raise DownloadError(
             f"OpenML's {info.openml_name} has (rows, columns, classes) {found}, the paper's "
-            f"Table 1 {expected}: it is another version. {_how_to_supply(name, folders)}"
+            f"Table 1 {expected}: it is another version"
         )
-    with replaced(target) as part, part.open("wb") as file:
-        np.savez_compressed(file, X=X, y=y)
-    return _load_file(target)
+    return X, y
+
+
+def _read(
+    arff: Path, description: dict[str, Any], info: DatasetInfo
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    target = description["default_target_attribute"]
+    try:
+        return read_arff(arff, target, _to_drop(description, info))
+    except (ValueError, IndexError) as error:
+        # The file itself is gone when this is read: the address says more than its name.
+        raise DownloadError(f"the file at {description['url']} is unreadable ({error})") from error
 
 
 def _to_drop(description: dict[str, Any], info: DatasetInfo) -> list[str]:
