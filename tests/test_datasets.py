@@ -272,6 +272,24 @@ def test_broken_files_are_named(tmp_path):
         load_dataset("wovel")
 
 
+def test_a_damaged_file_is_named_with_the_remedy(tmp_path):
+    path = tmp_path / "vowel.npz"
+    np.savez_compressed(path, X=np.zeros((30, 2)), y=np.zeros(30))
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    for damaged in (b"", b"no archive", whole[:middle], whole[:99] + bytes(40) + whole[139:]):
+        path.write_bytes(damaged)
+        with pytest.raises(
+            ValueError, match=r"vowel\.npz is damaged.*Remove.*\(990, 10\)"
+        ) as error:
+            load_dataset("vowel", tmp_path)
+        assert str(error.value).startswith(str(path))
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ValueError, match=r"vowel\.npz is damaged or no \.npz file"):
+        load_dataset("vowel", tmp_path)
+
+
 def test_missing_values_become_the_column_mean(tmp_path):
     X = np.array([[1.0, np.nan], [3.0, 4.0], [np.nan, 8.0]], dtype=np.float32)
     np.savez(tmp_path / "protein.npz", X=X, y=np.array([0, 1, 0]))

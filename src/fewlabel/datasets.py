@@ -177,9 +177,11 @@ def load_dataset(
     folders = _folders(data_dir)
     for folder in folders:
         if (path := folder / f"{name}.npz").is_file():
-            return _load_file(path)
+            return _load_file(path, folders)
     if name == HAR_RECOMPUTED or not fetch:
-        raise FileNotFoundError(_how_to_supply(name, folders))
+        raise FileNotFoundError(
+            f"The data set {name!r} was not found. {_how_to_supply(name, folders)}"
+        )
     return _fetch(name, folders)
 
 
@@ -201,9 +203,9 @@ def _folders(data_dir: str | os.PathLike[str] | None) -> list[Path]:
 def _how_to_supply(name: str, folders: list[Path]) -> str:
     info = PAPER_SETS.get(name, _HAR_RECOMPUTED)
     message = (
-        f"The data set {name!r} is not in {' or '.join(map(str, folders))}. Put a file {name}.npz "
-        f"there, with X of shape ({info.n_samples}, {info.n_features}) and y holding the class "
-        f"codes 0..{info.n_classes - 1}, or name its folder by data_dir or FEWLABEL_DATA"
+        f"Put a file {name}.npz into {' or '.join(map(str, folders))}, with X of shape "
+        f"({info.n_samples}, {info.n_features}) and y holding the class codes "
+        f"0..{info.n_classes - 1}, or name its folder by data_dir or FEWLABEL_DATA"
     )
     if name == HAR_RECOMPUTED:
         return f"{message}. The published features are the data set 'har'."
@@ -222,19 +224,33 @@ def _load_bundled(name: str) -> Dataset:
     return Dataset(name, bunch.data, bunch.target.astype(np.int64), BUNDLED[name], "scikit-learn")
 
 
-def _load_file(path: Path) -> Dataset:
+def _load_file(path: Path, folders: list[Path]) -> Dataset:
     name = path.stem
     info = PAPER_SETS.get(name, _HAR_RECOMPUTED)
-    with np.load(path, allow_pickle=False) as arrays:
-        if missing := {"X", "y"} - set(arrays.files):
-            raise ValueError(f"{path} must hold the arrays X and y; it lacks {sorted(missing)}.")
-        X, y = arrays["X"], arrays["y"].astype(np.int64)
+    arrays = _read_arrays(path, folders)
+    if missing := {"X", "y"} - set(arrays):
+        raise ValueError(f"{path} must hold the arrays X and y; it lacks {sorted(missing)}.")
+    X, y = arrays["X"], arrays["y"].astype(np.int64)
     if X.ndim != 2 or y.shape != (len(X),):
         raise ValueError(
             f"{path} must hold X of shape (n_samples, n_features) and y of shape (n_samples,). "
             f"Got {X.shape} and {y.shape} instead."
         )
     return Dataset(name, _fill_missing(X), y, info, str(path), _sha256(path))
+
+
+def _read_arrays(path: Path, folders: list[Path]) -> dict[str, NDArray[Any]]:
+    try:
+        # Opened here, since np.load leaves a damaged archive open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in ("X", "y") if name in arrays.files}
+    except (OSError, MemoryError):  # the file may be sound
+        raise
+    except Exception as error:  # a damaged file raises BadZipFile, EOFError, zlib.error and more
+        raise ValueError(
+            f"{path} is damaged or no .npz file ({error}). Remove or replace it. "
+            f"{_how_to_supply(path.stem, folders)}"
+        ) from error
 
 
 def _sha256(path: Path) -> str:
@@ -258,7 +274,7 @@ def _fetch(name: str, folders: list[Path]) -> Dataset:
     target = cache_dir() / f"{name}.npz"
     with replaced(target) as part, part.open("wb") as file:
         np.savez_compressed(file, X=X, y=y)
-    return _load_file(target)
+    return _load_file(target, folders)
 
 
 def _download(info: DatasetInfo) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
