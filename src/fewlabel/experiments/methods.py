@@ -33,8 +33,9 @@ class Method:
     supervised : bool
         Whether it is fitted on the labelled rows only.
     scaling : {"none", "minmax", "standard"}
-        Of every feature over all rows (no label is used). "minmax": to [-1, 1], except that
-        features that only take 0 and 1 stay as they are. "standard": to mean 0 and variance 1.
+        Of every feature over all rows but those of the test part (no label is used). "minmax": to
+        [-1, 1], except that features that only take 0 and 1 stay as they are. "standard": to mean
+        0 and variance 1.
     home : str
         Module that must be there.
     """
