@@ -159,6 +159,32 @@ def test_bounds_of_a_model_and_of_a_votes_file(fewlabel: Runner, trained: Path, 
     assert "estimate" in fewlabel(tmp_path, "bounds", "votes.csv").out
 
 
+def test_bounds_of_a_model_are_about_the_labels_it_gives(fewlabel: Runner, trained: Path):
+    """Final votes confirm what they were trained on: they must not judge themselves."""
+    from fewlabel.calibration import for_bounds
+    from fewlabel.model_files import load_model
+    from fewlabel.preprocessing import to_frame
+    from fewlabel.tables import read_table
+    from fewlabel.transductive import risk_bound
+    from fewlabel.votes import vote_matrix
+
+    model = load_model(trained / "model.skops")
+    X = model.transformer.transform(to_frame(read_table(trained / "table.csv"), model.plan))
+    first, final = vote_matrix(model.first, X), vote_matrix(model.final, X)
+    trusted = first.max(axis=1) >= np.array(model.thresholds)[first.argmax(axis=1)]
+    deciding = np.where(trusted[:, None], first, final)
+    calibration = model.summary["calibration"]
+    proba = for_bounds(first, calibration["power"] if calibration else 1.0)
+    answer = json.loads(
+        fewlabel(trained, "bounds", "table.csv", "--model", "model.skops", "--json").out
+    )
+    assert answer["error"]["value"] == pytest.approx(risk_bound(deciding, proba, tight=True))
+    assert answer["error"]["value"] != pytest.approx(risk_bound(final, final, tight=True))
+    assert answer["trusted_share"] == pytest.approx(trusted.mean())
+    assert [c["threshold"] for c in answer["classes"]] == model.thresholds
+    assert "first classifier" in answer["error"]["assumption"]
+
+
 def test_bounds_of_votes_that_are_rounded_or_no_numbers(fewlabel: Runner, tmp_path: Path):
     (tmp_path / "rounded.csv").write_text("a,b\n1.0000001,0\n0.2,0.8\n")
     answer = fewlabel(tmp_path, "bounds", "rounded.csv", "--json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._errors import UserError, listing, shorten
+from fewlabel.calibration import for_bounds
 from fewlabel.model_files import load_model
 from fewlabel.preprocessing import to_frame
+from fewlabel.report.state import deciding_votes
 from fewlabel.report.truth import GUARANTEE
 from fewlabel.statistics import Floats
 from fewlabel.tables import read_table
 from fewlabel.thresholds import search_thresholds
-from fewlabel.transductive import transductive_bound
+from fewlabel.transductive import TransductiveBound, transductive_bound
 from fewlabel.votes import bayes_risk, vote_matrix
 from fewlabel.workflow import require_column, target_labels
 
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
 
 EXACT = "A guarantee for these rows if the given label probabilities are the true ones, as stated."
 GIVEN = "An estimate: it would be a guarantee if the given label probabilities were the true ones."
+MODEL = (
+    "An estimate: the votes of the model's first classifier{power} stand for the unknown label "
+    "probabilities P(Y|x). It would be a guarantee if they were the true ones."
+)
 VOTES = (
     "An estimate: the votes themselves stand for the unknown label probabilities P(Y|x). It would "
     "be a guarantee if they were the true ones."
@@ -60,64 +67,115 @@ def bounds_of_table(
     table = read_table(path, encoding=encoding)
     if truth is not None:
         require_column(table.column_names, truth, "--truth")
-    votes, classes = _votes(table, model, truth, path)
-    label_proba, assumption = votes, VOTES
+    subject = _of_table(table, truth, path) if model is None else _of_model(table, model)
     if truth is not None:
-        votes, label_proba = _with_truth(table, truth, votes, classes)
-        assumption = GUARANTEE
+        subject = _with_truth(table, truth, subject)
     elif proba is not None:
-        label_proba = _proba(read_table(proba, encoding=encoding), classes, len(votes), proba)
-        assumption = EXACT if exact else GIVEN
-    return _bounds(votes, label_proba, classes, assumption, truth is not None)
+        given = _proba(read_table(proba, encoding=encoding), subject, proba)
+        subject = replace(subject, label_proba=given, assumption=EXACT if exact else GIVEN)
+    return _bounds(subject, truth is not None)
 
 
-def _bounds(
-    votes: Floats, label_proba: Floats, classes: list[str], assumption: str, is_truth: bool
-) -> dict[str, Any]:
-    kind = "guarantee" if assumption.startswith("A guarantee") else "estimate"
-    everything = transductive_bound(votes, label_proba, tight=True)
-    thresholds, errors = search_thresholds(votes, label_proba)
-    trusted = transductive_bound(votes, label_proba, thresholds=thresholds)
+@dataclass(frozen=True)
+class Subject:
+    """Votes whose error is bounded.
+
+    Attributes
+    ----------
+    votes : ndarray of shape (n_samples, n_classes)
+        The votes that give each row its label.
+    first : ndarray of shape (n_samples, n_classes)
+        The votes that are compared with the thresholds.
+    label_proba : ndarray of shape (n_samples, n_classes)
+    classes : list of str
+    assumption : str
+    thresholds : ndarray of shape (n_classes,) or None
+        None: those with the smallest bounds.
+    """
+
+    votes: Floats
+    first: Floats
+    label_proba: Floats
+    classes: list[str]
+    assumption: str
+    thresholds: Floats | None = None
+
+
+def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
+    kind = "guarantee" if subject.assumption.startswith("A guarantee") else "estimate"
+    first, proba, thresholds = subject.first, subject.label_proba, subject.thresholds
+    if thresholds is None:
+        thresholds = search_thresholds(first, proba)[0]
+    everything = transductive_bound(subject.votes, proba, tight=True)
+    trusted = transductive_bound(first, proba, thresholds=thresholds)
 
     def stated(value: float) -> dict[str, Any]:
         number = float(value) if np.isfinite(value) else None
-        return {"value": number, "kind": kind, "assumption": assumption}
+        return {"value": number, "kind": kind, "assumption": subject.assumption}
 
     answer: dict[str, Any] = {
-        "n_rows": len(votes),
+        "n_rows": len(first),
         "error": stated(everything.risk),
         "trusted_error": stated(trusted.conditional_error),
         "trusted_share": trusted.trusted_share,
         "classes": [
             {"name": name, "threshold": float(theta), "error": stated(error)}
-            for name, theta, error in zip(classes, thresholds, errors)
+            for name, theta, error in zip(
+                subject.classes, thresholds, _class_errors(trusted, first, thresholds)
+            )
         ],
         "confusion": {
-            "names": classes,
+            "names": subject.classes,
             "matrix": everything.confusion.tolist(),
             "kind": kind,
-            "assumption": assumption,
+            "assumption": subject.assumption,
         },
     }
     if is_truth:
-        answer["true_error"] = bayes_risk(votes, label_proba)
+        answer["true_error"] = bayes_risk(subject.votes, proba)
     return answer
 
 
-def _votes(
-    table: pa.Table, model: Path | None, truth: str | None, path: Path
-) -> tuple[Floats, list[str]]:
-    if model is not None:
-        loaded = load_model(model)
-        X = loaded.transformer.transform(to_frame(table, loaded.plan))
-        return vote_matrix(loaded.final, X), [str(name) for name in loaded.final.classes_]
+def _class_errors(bound: TransductiveBound, votes: Floats, thresholds: Floats) -> Floats:
+    """Bound of the error among the trusted rows of each predicted class; NaN where there is none.
+
+    The bound's column of a class is on the rows that are wrongly predicted to be of it.
+    """
+    predicted = votes.argmax(axis=1)
+    reached = votes.max(axis=1, initial=0.0) >= thresholds[predicted]
+    share = np.bincount(predicted[reached], minlength=len(thresholds)) / len(votes)
+    wrong = bound.class_share @ bound.confusion
+    return np.divide(wrong, share, out=np.full(len(share), np.nan), where=share > 0)
+
+
+def _of_model(table: pa.Table, path: Path) -> Subject:
+    """The labels that ``predict`` would give.
+
+    The final votes do not stand for P(Y|x): they were trained on their own guesses and confirm
+    them. The first classifier's do, calibrated as in the report.
+    """
+    model = load_model(path)
+    X = model.transformer.transform(to_frame(table, model.plan))
+    first, thresholds = vote_matrix(model.first, X), np.array(model.thresholds)
+    votes, _ = deciding_votes(first, vote_matrix(model.final, X), thresholds)
+    calibration = model.summary["calibration"]
+    power = calibration["power"] if calibration else 1.0
+    told = f", calibrated on held-out labelled rows (power {power:.2f})," if power != 1.0 else ""
+    classes = [str(name) for name in model.final.classes_]
+    return Subject(
+        votes, first, for_bounds(first, power), classes, MODEL.format(power=told), thresholds
+    )
+
+
+def _of_table(table: pa.Table, truth: str | None, path: Path) -> Subject:
     names = [name for name in table.column_names if name != truth]
     if len(names) < 2:
         raise UserError(
             f"'{shorten(path)}' has a single column of votes.",
             "Votes need a column for each class.",
         )
-    return _distributions(table, names, path, "votes"), names
+    votes = _distributions(table, names, path, "votes")
+    return Subject(votes, votes, votes, names, VOTES)
 
 
 def _distributions(table: pa.Table, names: list[str], path: Path, what: str) -> Floats:
@@ -147,9 +205,8 @@ def _distributions(table: pa.Table, names: list[str], path: Path, what: str) -> 
     return np.minimum(matrix, 1.0)  # rounding may go beyond
 
 
-def _with_truth(
-    table: pa.Table, truth: str, votes: Floats, classes: list[str]
-) -> tuple[Floats, Floats]:
+def _with_truth(table: pa.Table, truth: str, subject: Subject) -> Subject:
+    classes = subject.classes
     labels: NDArray[Any] = target_labels(table.column(truth), "")
     known = np.array([label is not None for label in labels])
     unknown = sorted({label for label in labels if label is not None} - set(classes))
@@ -161,10 +218,17 @@ def _with_truth(
     if not known.any():
         raise UserError(f"Column '{shorten(truth)}' holds no label.", "Fill in true labels.")
     codes = [classes.index(label) for label in labels[known]]
-    return votes[known], np.eye(len(classes))[codes]
+    return replace(
+        subject,
+        votes=subject.votes[known],
+        first=subject.first[known],
+        label_proba=np.eye(len(classes))[codes],
+        assumption=GUARANTEE,
+    )
 
 
-def _proba(table: pa.Table, classes: list[str], n: int, path: Path) -> Floats:
+def _proba(table: pa.Table, subject: Subject, path: Path) -> Floats:
+    classes, n = subject.classes, len(subject.votes)
     absent = [name for name in classes if name not in table.column_names]
     if absent:
         raise UserError(

@@ -99,7 +99,7 @@ class FinalState:
     @cached_property
     def label_votes(self) -> Floats:
         """The votes that give each row its label: the first classifier's if they are trusted."""
-        return np.where(self.trusted[:, None], self.first_votes, self.votes)
+        return deciding_votes(self.first_votes, self.votes, self.thresholds)[0]
 
     @cached_property
     def label(self) -> Ints:
@@ -119,13 +119,24 @@ class FinalState:
         return float(sum(bound * n for bound, n in parts) / trusted) if trusted else float("nan")
 
 
+def deciding_votes(
+    first_votes: Floats, votes: Floats, thresholds: Floats
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The votes that give each row its label, and whether it is trusted.
+
+    A row whose first vote reaches the threshold of its class keeps that label.
+    """
+    first = first_votes.argmax(axis=1)
+    trusted = first_votes.max(axis=1, initial=0.0) >= thresholds[first]
+    return np.where(trusted[:, None], first_votes, votes), trusted
+
+
 def combine(
     first_votes: Floats, votes: Floats, thresholds: Floats
 ) -> tuple[Ints, NDArray[np.bool_]]:
-    """Label of each row, and whether it is trusted, by the rule of :class:`FinalState`."""
-    first = first_votes.argmax(axis=1)
-    trusted = first_votes.max(axis=1, initial=0.0) >= thresholds[first]
-    return np.where(trusted, first, votes.argmax(axis=1)), trusted
+    """Label of each row, and whether it is trusted, by the rule of :func:`deciding_votes`."""
+    deciding, trusted = deciding_votes(first_votes, votes, thresholds)
+    return deciding.argmax(axis=1), trusted
 
 
 def next_to_label(votes: Floats, most: int) -> tuple[Ints, Floats, Floats]:
