@@ -442,7 +442,12 @@ def test_chunks_keep_what_the_labelled_rows_could_not_hold():
     fits = [learner().fit(rows, y, unlabeled=[U]) for rows in (whole, whole.astype(float))]
     assert fits[0].risk_bound_ == pytest.approx(fits[1].risk_bound_)
     np.testing.assert_array_equal(fits[0].predict(U), fits[1].predict(U))
-    for dtype, chunk in (("u1", [[-1.5]]), ("U2", [["abc"]])):
+    for dtype, chunk in (
+        ("u1", [[-1.5]]),
+        ("i1", [[300]]),
+        ("f2", [[1e6]]),
+        ("U2", [["abc"]]),
+    ):
         kept, _ = Layout.of(np.zeros((1, 1), dtype)).conform(np.array(chunk))
         assert kept.tolist() == chunk
     for dtype, chunk in (("i8", [[np.nan]]), ("f8", [[None]])):

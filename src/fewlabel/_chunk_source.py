@@ -224,7 +224,9 @@ def _with_dtype(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
         return array
     if array.dtype == object:  # None becomes NaN
         array = array.astype(np.float64)
-    safe = np.can_cast(array.dtype, dtype, "same_kind")
+    # Single precision is chosen knowingly, often to halve memory: it may round what is read.
+    rounds = array.dtype == np.float64 and dtype == np.float32
+    safe = rounds or np.can_cast(array.dtype, dtype, "safe")
     return array.astype(dtype, copy=False) if safe else array
 
 
