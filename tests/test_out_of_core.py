@@ -474,6 +474,30 @@ def test_columns_are_told_apart_by_name(tmp_path):
         learner().fit(X[:L], Y[:L], unlabeled=folder)
 
 
+def test_columns_of_chunks_that_a_function_gives(tmp_path):
+    """They are told apart by name as those of a list are; without names, by their order."""
+    frame = pd.DataFrame(X[L:], columns=COLUMNS).assign(t=-1)
+    chunks = [frame[:200], frame[200:][["t", *COLUMNS[::-1]]]]
+    found = []
+    for k, source in enumerate(([X[L:300], X[300:]], chunks, lambda: iter(chunks))):
+        target = "t" if k else None
+        rows = UnlabeledRows(source, target=target, out=tmp_path / f"{k}")
+        clf = learner().fit(X[:L], Y[:L], unlabeled=rows)
+        rows.predict(clf, tmp_path / f"again {k}")
+        found.append((results(tmp_path / f"{k}"), results(tmp_path / f"again {k}")))
+    for fitted, predicted in found[1:]:
+        pd.testing.assert_frame_equal(fitted, found[0][0])
+        pd.testing.assert_frame_equal(predicted, found[0][1])
+
+
+@pytest.mark.parametrize("make", [list, lambda chunks: lambda: iter(chunks)])
+def test_names_in_some_chunks_only(make):
+    frame = pd.DataFrame(X[300:], columns=COLUMNS)
+    for chunks in ([X[L:300], frame], [frame, X[L:300]], [X[L:300], pa.table(frame)]):
+        with pytest.raises(ValueError, match="chunk 1: Either all chunks or none must have names"):
+            learner().fit(X[:L], Y[:L], unlabeled=make(chunks))
+
+
 def test_a_target_column_in_frames_of_either_library():
     frame = pd.DataFrame({"a": [1.0, 2.0], "t": ["u", None]})
     for chunk in (frame, pl.from_pandas(frame), pa.table(frame)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +71,10 @@ class Rows(ABC):
         return self._by_name(Layout.of(X, self.target, self.missing_label))
 
     def _by_name(self, layout: Layout) -> Layout:
-        # Without names in the labelled rows, the first chunk says in which order columns come.
-        names = first_columns(self.source) if layout.kind == "array" else None
-        if names is None:
-            return layout
-        return replace(layout, columns=tuple(name for name in names if name != self.target))
+        # Without names in the labelled rows, the first chunk says in which order columns come. That
+        # of a function is seen only when the first pass begins.
+        as_it_is = layout.kind != "array" or callable(self.source)
+        return layout if as_it_is else layout.in_order_of(first_columns(self.source))
 
     @abstractmethod
     def opened(self, layout: Any) -> Any:

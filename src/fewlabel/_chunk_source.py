@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +125,8 @@ class Layout:
     ----------
     kind : {"pandas", "polars", "array", "other"}
     columns : tuple of str, or None
-        For arrays: the names that the chunks have, in their order in the first one.
+        For arrays: the names that the chunks have, in their order in the first one; empty if they
+        have no names, None while no chunk has been seen.
     dtype : numpy dtype of an array
     n_features : int or None
     target, missing_label
@@ -151,6 +152,15 @@ class Layout:
         width = array.shape[1] if array.ndim == 2 else None
         return cls("array", None, array.dtype, width, target, missing_label)
 
+    def in_order_of(self, names: Sequence[str] | None) -> Layout:
+        """The layout of chunks of which the first has columns with these names (None: without).
+
+        Labelled rows with names say themselves which column is which.
+        """
+        if self.kind != "array":
+            return self
+        return replace(self, columns=tuple(name for name in names or () if name != self.target))
+
     def conform(self, raw: Any) -> tuple[Any, NDArray[np.intp]]:
         """The unlabelled rows of a chunk in this layout, and their positions in the chunk."""
         rows = np.arange(n_rows(raw) if not hasattr(raw, "num_rows") else raw.num_rows)
@@ -173,23 +183,14 @@ class Layout:
         return frame[list(self.columns or ())]
 
     def _to_array(self, raw: Any) -> NDArray[Any]:
-        names = column_names(raw)
+        names = self._names_to_take(raw)
         if names is None:
             array = np.asarray(raw)
+        elif hasattr(raw, "num_rows"):  # Arrow
+            columns = [raw.column(name).to_numpy(zero_copy_only=False) for name in names]
+            array = np.column_stack(columns)
         else:
-            names = [name for name in names if name != self.target]
-            if self.columns is not None:  # those of the first chunk say which column is which
-                if set(names) != set(self.columns):
-                    raise ValueError(
-                        f"The columns must be those of the first rows, {list(self.columns)}. "
-                        f"Got {names} instead."
-                    )
-                names = list(self.columns)
-            if hasattr(raw, "num_rows"):  # Arrow
-                columns = [raw.column(name).to_numpy(zero_copy_only=False) for name in names]
-                array = np.column_stack(columns)
-            else:
-                array = np.asarray(raw[names])
+            array = np.asarray(raw[names])
         array = _with_dtype(array, np.dtype(self.dtype))
         if self.n_features is not None and array.shape[1:] != (self.n_features,):
             raise ValueError(
@@ -198,12 +199,31 @@ class Layout:
             )
         return array
 
+    def _names_to_take(self, raw: Any) -> list[str] | None:
+        """The columns of a chunk in the order of the first chunk; None if they have no names."""
+        found = column_names(raw)
+        names = None if found is None else [name for name in found if name != self.target]
+        if self.columns is None:
+            return names
+        if (names is None) != (len(self.columns) == 0):
+            raise ValueError(
+                "Either all chunks or none must have names of columns: beside an array without "
+                "names it cannot be told which column is which."
+            )
+        if names is not None and set(names) != set(self.columns):
+            raise ValueError(
+                f"The columns must be those of the first rows, {list(self.columns)}. "
+                f"Got {names} instead."
+            )
+        return list(self.columns) or None
+
 
 def column_names(raw: Any) -> list[str] | None:
-    """Names of the columns of Arrow data or of a data frame; None for an array."""
+    """Names of the columns of Arrow data or of a data frame; None for an array or one column."""
     if hasattr(raw, "num_rows") or hasattr(raw, "get_fragments"):
         return list(raw.schema.names)
-    return list(raw.columns) if hasattr(raw, "columns") else None
+    is_frame = hasattr(raw, "columns") and getattr(raw, "ndim", 2) == 2
+    return list(raw.columns) if is_frame else None
 
 
 def first_columns(source: Any) -> list[str] | None:

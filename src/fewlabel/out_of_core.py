@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._chunk_rows import Rows
-from fewlabel._chunk_source import CHUNK_ROWS, join_rows, open_chunks
+from fewlabel._chunk_source import CHUNK_ROWS, column_names, join_rows, open_chunks
 from fewlabel._scikit import n_rows, take_rows
 from fewlabel._targets import unlabeled_mask
 
@@ -119,6 +119,8 @@ class UnlabeledRows(Rows):
         first_pass = not self._n_rows
         position = -1
         for position, (name, raw) in enumerate(self._chunks()):
+            if first_pass and position == 0 and self.layout is None and callable(self.source):
+                self._layout = self._layout.in_order_of(column_names(raw))
             try:
                 X, rows = self._layout.conform(raw)
             except ValueError as error:
