@@ -159,6 +159,13 @@ def test_parquet(kind, client, tmp_path):
     pd.testing.assert_frame_equal(results(tmp_path / "labels"), undisturbed(tmp_path))
 
 
+def test_markers_that_are_ambiguous_together(client):
+    table = pd.DataFrame({"x": [0.0, 1.0, 0.0, 1.0], "t": [1.0, np.nan, -1.0, 1.0]})
+    rows = DaskRows(dd.from_pandas(table, npartitions=2), client, target="t")
+    with pytest.raises(ValueError, match="both -1 and missing"):
+        learner().fit(np.array([[0.0], [1.0]]), [0.0, 1.0], unlabeled=rows)
+
+
 def test_columns_in_blocks_are_put_together(client, tmp_path):
     blocks = da.from_array(X[L:], chunks=(SIZE, 20))
     rows = DaskRows(blocks, client, out=tmp_path / "labels")

@@ -515,6 +515,19 @@ def test_markers_that_are_ambiguous_together():
     assert y.tolist() == [-1.0, 0.0, 1.0]
 
 
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_markers_of_unlabelled_rows_that_are_ambiguous_together(convert):
+    given, labels = np.array([[0.0], [1.0], [2.0], [3.0]]), [0.0, 0.0, 1.0, 1.0]
+    a = convert(pd.DataFrame({"x": [0.0, 1.0], "t": [1.0, np.nan]}))
+    b = convert(pd.DataFrame({"x": [0.0, 1.0], "t": [-1.0, 1.0]}))
+    with pytest.raises(ValueError, match="both -1 and missing"):
+        learner().fit(given, labels, unlabeled=UnlabeledRows([a, b], target="t"))
+    for chunks, missing_label in (([a, b], None), ([b, b], "auto"), ([b, b], -1.0)):
+        rows = UnlabeledRows(chunks, target="t", missing_label=missing_label)
+        learner().fit(given, labels, unlabeled=rows)
+        assert rows.n_unlabeled == (1 if missing_label is None else 2)
+
+
 def test_partitioned_data_sets_keep_the_column_of_the_folders(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 2.0], "t": ["u", None], "g": [7, 8]})
     frame.to_parquet(tmp_path / "parts", partition_cols=["g"])

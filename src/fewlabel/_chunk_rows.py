@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewlabel import _chunk_steps as steps
 from fewlabel._chunk_assess import chunked_bounds
-from fewlabel._chunk_source import Layout, check_out, first_columns, result_folder
+from fewlabel._chunk_source import Layout, check_markers, check_out, first_columns, result_folder
 from fewlabel._scikit import n_rows
 from fewlabel._targets import UNLABELED, encode_target
 from fewlabel.bounds import Bound
@@ -180,8 +180,10 @@ def join(parts: Sequence[dict[int, Any]]) -> dict[int, Any]:
 
 def begin(rows: Rows) -> tuple[list[int], int]:
     """Position in the source of each chunk's first row, and the number of unlabelled rows."""
-    sizes = rows.run(steps.begin, join, ("X",), ("marks",))
-    n_read = [sizes[position][0] for position in range(len(sizes))]
+    seen: dict[int, steps.Seen] = rows.run(steps.begin, join, ("X",), ("marks",))
+    chunks = [seen[position] for position in range(len(seen))]
+    check_markers([marker for chunk in chunks for marker in chunk.markers], rows.missing_label)
+    n_read = [chunk.n_read for chunk in chunks]
     offsets = np.concatenate([[0], np.cumsum(n_read)[:-1]]).astype(int).tolist() if n_read else []
-    rows.n_unlabeled = sum(n for _, n in sizes.values())
+    rows.n_unlabeled = sum(chunk.n_unlabeled for chunk in chunks)
     return offsets, rows.n_unlabeled

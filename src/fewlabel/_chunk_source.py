@@ -218,6 +218,38 @@ class Layout:
         return list(self.columns) or None
 
 
+def read_chunk(name: str, raw: Any, layout: Any) -> dict[str, Any]:
+    """What the steps get of a chunk: its unlabelled rows in this layout, and where they stood."""
+    try:
+        X, rows = layout.conform(raw)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    target = layout.target if isinstance(layout, Layout) else None  # others mark rows in their way
+    return {
+        "X": X,
+        "rows": rows,
+        "n_read": getattr(raw, "num_rows", None) or n_rows(raw),
+        "markers": [] if target is None else first_marker(raw, target, rows),
+    }
+
+
+def first_marker(raw: Any, target: str, rows: NDArray[np.intp]) -> list[Any]:
+    """What marks the first of the unlabelled rows; nothing if there is none.
+
+    One is enough: within a chunk, all of them have the same.
+    """
+    if len(rows) == 0:
+        return []
+    is_arrow = hasattr(raw, "num_rows")
+    row = raw.slice(int(rows[0]), 1) if is_arrow else take_rows(raw, rows[:1])
+    return list(_column(row, target))
+
+
+def check_markers(markers: Sequence[Any], missing_label: Any) -> None:
+    """Raise if what marks unlabelled rows in different chunks is ambiguous together."""
+    unlabeled_mask(np.array(markers, dtype=object), missing_label)
+
+
 def column_names(raw: Any) -> list[str] | None:
     """Names of the columns of Arrow data or of a data frame; None for an array or one column."""
     if hasattr(raw, "num_rows") or hasattr(raw, "get_fragments"):

@@ -159,11 +159,21 @@ def merge_forests(forests: Sequence[Any]) -> Any:
 # --- steps -----------------------------------------------------------------------------------
 
 
-def begin(chunk: Chunk) -> tuple[Made, dict[int, tuple[int, int]]]:
-    """Look at every chunk once: nothing is trusted yet. Rows read and rows that are unlabelled."""
+class Seen(NamedTuple):
+    """What the first look at a chunk tells: rows read, unlabelled ones, and what marks these."""
+
+    n_read: int
+    n_unlabeled: int
+    markers: list[Any]
+
+
+def begin(chunk: Chunk) -> tuple[Made, dict[int, Seen]]:
+    """Look at every chunk once: nothing is trusted yet."""
     marks = np.zeros(n_rows(chunk["X"]), MARKS)
     marks["code"], marks["round"] = UNLABELED, -1
-    return {"marks": marks}, {chunk["position"]: (chunk["n_read"], len(marks))}
+    return {"marks": marks}, {
+        chunk["position"]: Seen(chunk["n_read"], len(marks), chunk["markers"])
+    }
 
 
 def vote(chunk: Chunk, *, estimator: Any, task: Task) -> tuple[Made, VoteStatistics | None]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fewlabel._chunk_rows import Rows
-from fewlabel._chunk_source import need, parquet_files, unreadable
+from fewlabel._chunk_source import need, parquet_files, read_chunk, unreadable
 from fewlabel._scikit import n_rows
 
 _FAN_IN = 8  # summaries that one task merges
@@ -178,15 +178,12 @@ def _apply(
     """Run a step on one partition: the task that a worker executes."""
     chunk = {"position": position, **dict(zip(piece_names, pieces))}
     if raw is not None:
-        try:
-            X, rows = layout.conform(raw)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
-        chunk |= {"X": X, "rows": rows, "n_read": getattr(raw, "num_rows", None) or n_rows(raw)}
-        if "marks" in chunk and len(chunk["marks"]) != n_rows(X):
+        chunk |= read_chunk(name, raw, layout)
+        n = n_rows(chunk["X"])
+        if "marks" in chunk and len(chunk["marks"]) != n:
             raise RuntimeError(
                 f"{name} had {len(chunk['marks'])} unlabelled rows when it was first read and has "
-                f"{n_rows(X)} now: the data changed during the fit."
+                f"{n} now: the data changed during the fit."
             )
     made, summary = step(chunk, **arguments)
     return {**made, "summary": summary}

@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._chunk_rows import Rows
-from fewlabel._chunk_source import CHUNK_ROWS, column_names, join_rows, open_chunks
+from fewlabel._chunk_source import (
+    CHUNK_ROWS,
+    check_markers,
+    column_names,
+    first_marker,
+    join_rows,
+    open_chunks,
+    read_chunk,
+)
 from fewlabel._scikit import n_rows, take_rows
 from fewlabel._targets import unlabeled_mask
 
@@ -121,17 +129,13 @@ class UnlabeledRows(Rows):
         for position, (name, raw) in enumerate(self._chunks()):
             if first_pass and position == 0 and self.layout is None and callable(self.source):
                 self._layout = self._layout.in_order_of(column_names(raw))
-            try:
-                X, rows = self._layout.conform(raw)
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}") from error
-            n = n_rows(X)
+            chunk = read_chunk(name, raw, self._layout)
+            n = n_rows(chunk["X"])
             if first_pass:
                 self._n_rows.append(n)
             elif position >= len(self._n_rows) or self._n_rows[position] != n:
                 raise RuntimeError(_changed(name))
-            n_read = getattr(raw, "num_rows", None) or n_rows(raw)
-            yield {"position": position, "X": X, "rows": rows, "n_read": n_read}
+            yield {"position": position, **chunk}
         if position + 1 < len(self._n_rows):
             raise RuntimeError(_changed(f"chunk {position + 1}"))
 
@@ -186,16 +190,16 @@ def labeled_rows(
     ([0.1, 0.3], ['a', 'b'])
     """
     frames = []
-    markers: list[Any] = []  # of one unlabelled row of each chunk
+    markers: list[Any] = []
     for name, raw in open_chunks(source, chunk_rows)():
         frame = raw.to_pandas() if hasattr(raw, "to_pandas") else raw
         if target not in frame.columns:
             raise ValueError(f"{name} has no column {target!r} with the labels.")
         missing = unlabeled_mask(frame[target], missing_label)
-        markers += list(take_rows(frame[target], np.flatnonzero(missing)[:1]))
+        markers += first_marker(frame, target, np.flatnonzero(missing))
         if not missing.all():
             frames.append(take_rows(frame, np.flatnonzero(~missing)))
-    unlabeled_mask(np.array(markers, dtype=object), missing_label)  # what is ambiguous together
+    check_markers(markers, missing_label)
     if not frames:
         raise ValueError(f"No row has a label in column {target!r}.")
     table = join_rows(frames)
