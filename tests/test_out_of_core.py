@@ -528,6 +528,24 @@ def test_markers_of_unlabelled_rows_that_are_ambiguous_together(convert):
         assert rows.n_unlabeled == (1 if missing_label is None else 2)
 
 
+@pytest.mark.parametrize("kind", ["table", "batch", "polars", "pandas"])
+def test_large_whole_numbers_are_labels(kind):
+    """As floats they would be equal."""
+    numbers = [2**53, 2**53 + 1, None]
+    table = pa.table({"x": [0.0, 1.0, 2.0], "k": pa.array(numbers, pa.int64())})
+    chunk = {
+        "table": table,
+        "batch": table.to_batches()[0],
+        "polars": pl.from_arrow(table),
+        "pandas": pd.DataFrame({"x": [0.0, 1.0, 2.0], "k": pd.array(numbers, "Int64")}),
+    }[kind]
+    rows, y = labeled_rows([chunk, table.slice(0, 1)], "k")
+    assert y.dtype == np.int64
+    assert y.tolist() == [*numbers[:2], numbers[0]]
+    assert rows["x"].tolist() == [0.0, 1.0, 0.0]
+    assert Layout.of(np.zeros((1, 1)), target="k").conform(chunk)[1].tolist() == [2]
+
+
 def test_partitioned_data_sets_keep_the_column_of_the_folders(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 2.0], "t": ["u", None], "g": [7, 8]})
     frame.to_parquet(tmp_path / "parts", partition_cols=["g"])

@@ -165,7 +165,9 @@ class Layout:
         """The unlabelled rows of a chunk in this layout, and their positions in the chunk."""
         rows = np.arange(n_rows(raw) if not hasattr(raw, "num_rows") else raw.num_rows)
         if self.target is not None:
-            rows = np.flatnonzero(unlabeled_mask(_column(raw, self.target), self.missing_label))
+            rows = np.flatnonzero(
+                unlabeled_mask(target_column(raw, self.target), self.missing_label)
+            )
         X = self._convert(raw)
         return (X if self.target is None else take_rows(X, rows)), rows
 
@@ -242,7 +244,7 @@ def first_marker(raw: Any, target: str, rows: NDArray[np.intp]) -> list[Any]:
         return []
     is_arrow = hasattr(raw, "num_rows")
     row = raw.slice(int(rows[0]), 1) if is_arrow else take_rows(raw, rows[:1])
-    return list(_column(row, target))
+    return list(target_column(row, target))
 
 
 def check_markers(markers: Sequence[Any], missing_label: Any) -> None:
@@ -282,14 +284,14 @@ def _with_dtype(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     return array.astype(dtype, copy=False) if safe else array
 
 
-def _column(raw: Any, name: str) -> Any:
-    if hasattr(raw, "num_rows"):
-        return raw.column(name).to_pandas() if name in raw.schema.names else _lacks(name)
-    return raw[name] if name in raw.columns else _lacks(name)
-
-
-def _lacks(name: str) -> Any:
-    raise ValueError(f"The rows have no column {name!r} that says which of them are unlabelled.")
+def target_column(raw: Any, name: str) -> Any:
+    """The column of a chunk that says which of its rows are unlabelled."""
+    if name not in (column_names(raw) or ()):
+        raise ValueError(f"The rows have no column {name!r} that says which are unlabelled.")
+    if not hasattr(raw, "num_rows"):
+        return raw[name]
+    # Whole numbers beside missing values would become floats, and large ones the same float.
+    return raw.column(name).to_pandas(integer_object_nulls=True)
 
 
 def _to_frame(raw: Any, kind: str, columns: tuple[str, ...] | None) -> Any:

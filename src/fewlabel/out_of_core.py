@@ -20,9 +20,10 @@ from fewlabel._chunk_source import (
     join_rows,
     open_chunks,
     read_chunk,
+    target_column,
 )
 from fewlabel._scikit import n_rows, take_rows
-from fewlabel._targets import unlabeled_mask
+from fewlabel._targets import as_column, unlabeled_mask
 
 # Summaries are merged whenever there are so many: memory must not grow with the chunks.
 _FAN_IN = 16
@@ -189,18 +190,26 @@ def labeled_rows(
     >>> X["x"].tolist(), y.tolist()
     ([0.1, 0.3], ['a', 'b'])
     """
-    frames = []
+    frames, labels = [], []
     markers: list[Any] = []
     for name, raw in open_chunks(source, chunk_rows)():
-        frame = raw.to_pandas() if hasattr(raw, "to_pandas") else raw
-        if target not in frame.columns:
+        if target not in (column_names(raw) or ()):
             raise ValueError(f"{name} has no column {target!r} with the labels.")
-        missing = unlabeled_mask(frame[target], missing_label)
-        markers += first_marker(frame, target, np.flatnonzero(missing))
+        column = as_column(target_column(raw, target))
+        missing = unlabeled_mask(column, missing_label)
+        markers += first_marker(raw, target, np.flatnonzero(missing))
         if not missing.all():
-            frames.append(take_rows(frame, np.flatnonzero(~missing)))
+            frame = raw.to_pandas() if hasattr(raw, "to_pandas") else raw
+            frames.append(take_rows(frame.drop(columns=target), np.flatnonzero(~missing)))
+            labels.append(column[~missing])
     check_markers(markers, missing_label)
     if not frames:
         raise ValueError(f"No row has a label in column {target!r}.")
-    table = join_rows(frames)
-    return table.drop(columns=target), table[target].to_numpy()
+    return join_rows(frames), _plain(np.concatenate(labels))
+
+
+def _plain(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels that were Python objects beside missing values as numbers, if they are numbers."""
+    import pandas
+
+    return pandas.Series(labels).infer_objects().to_numpy()
