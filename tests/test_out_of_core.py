@@ -140,6 +140,15 @@ def test_sources(kind, tmp_path):
     assert len(expected) == L
 
 
+def test_sparse_rows_that_cannot_be_taken_by_index():
+    given, chunk = sparse.coo_matrix(X[:L]), sparse.coo_matrix(X[L:])
+    rows, csr = UnlabeledRows([chunk]), UnlabeledRows([chunk.tocsr()])
+    clf = learner(max_train=100).fit(given, Y[:L], unlabeled=rows)
+    expected = learner(max_train=100).fit(given.tocsr(), Y[:L], unlabeled=csr)
+    assert clf.history_[-1]["thresholds"] == expected.history_[-1]["thresholds"]
+    assert rows.bounds(clf, given, Y[:L]) == csr.bounds(expected, given.tocsr(), Y[:L])
+
+
 def test_labels_within_the_source(tmp_path):
     kind = np.array([f"d{digit}" for digit in Y], dtype=object)
     kind[TARGET == -1] = None

@@ -21,7 +21,7 @@ from fewlabel import _chunk_steps as steps
 from fewlabel._chunk_rows import Rows, begin, join, same, total
 from fewlabel._chunk_source import check_out, result_folder
 from fewlabel._rounds import count_record, keep_record, reason_to_stop
-from fewlabel._scikit import check_features, n_rows
+from fewlabel._scikit import check_features, indexable_rows, n_rows
 from fewlabel._targets import UNLABELED, encode_target
 from fewlabel._validation import check_weights
 from fewlabel.policies import Decision
@@ -90,6 +90,7 @@ def _task(
     sample_weight: ArrayLike | None,
 ) -> steps.Task:
     check_features(classifier, X, reset=True)
+    X = indexable_rows(X)
     codes, classifier.classes_ = encode_target(y, classifier.missing_label)
     if len(codes) != n_rows(X) or (codes == UNLABELED).any():
         raise ValueError(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from fewlabel import _chunk_steps as steps
 from fewlabel._chunk_assess import chunked_bounds
 from fewlabel._chunk_source import Layout, check_markers, check_out, first_columns, result_folder
-from fewlabel._scikit import n_rows
+from fewlabel._scikit import indexable_rows, n_rows
 from fewlabel._targets import UNLABELED, encode_target
 from fewlabel.bounds import Bound
 
@@ -148,7 +148,7 @@ class Rows(ABC):
             )
         with self.opened(self.layout_like(X)):
             begin(self)
-            return chunked_bounds(self, classifier, X, codes)
+            return chunked_bounds(self, classifier, indexable_rows(X), codes)
 
 
 def same(value: Any) -> Any:

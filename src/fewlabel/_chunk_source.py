@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fewlabel._scikit import n_rows, take_rows
+from fewlabel._scikit import indexable_rows, n_rows, take_rows
 from fewlabel._targets import unlabeled_mask
 from fewlabel.outputs import replaced
 
@@ -173,7 +173,7 @@ class Layout:
 
     def _convert(self, raw: Any) -> Any:
         if self.kind == "other":
-            return raw
+            return indexable_rows(raw)
         if self.kind == "array":
             return self._to_array(raw)
         frame = _to_frame(raw, self.kind, self.columns)
