@@ -265,6 +265,35 @@ def test_many_distinct_votes_are_binned_however_they_are_divided():
         BoundPolicy(resolution=7).from_statistics(whole, 1)
 
 
+def test_a_policy_may_search_over_any_number_of_bins():
+    rng = np.random.default_rng(0)
+    U = rng.normal(size=(EXACT_CELLS + 500, 2))
+    given = rng.normal(size=(60, 2))
+    y = (given.sum(axis=1) > 0).astype(int)
+    settings = {"estimator": LogisticRegression(), "policy": BoundPolicy(resolution=64)}
+    target = np.append(y, np.full(len(U), -1))
+    in_memory = learner(max_iter=1, **settings).fit(np.vstack([given, U]), target)
+    for chunks in ([U], [U[:1000], U[1000:]]):
+        rows = UnlabeledRows(chunks)
+        chunked = learner(max_iter=1, **settings).fit(given, y, unlabeled=rows)
+        np.testing.assert_allclose(chunked.thresholds_, in_memory.thresholds_, atol=1e-12)
+        # The bound on all rows is no search: it has the rows' own bins, here the fine ones.
+        assert chunked.risk_bound_ < in_memory.risk_bound_ * 1.02
+    finer = UnlabeledRows([U], resolution=128)
+    fitted = learner(max_iter=1, **settings).fit(given, y, unlabeled=finer)
+    np.testing.assert_allclose(fitted.thresholds_, in_memory.thresholds_, atol=1e-12)
+
+
+@pytest.mark.parametrize("resolution", [32, 1000])
+def test_bins_of_rows_and_policy_must_fit(resolution):
+    def never():
+        raise AssertionError("rows were read")
+
+    rows = UnlabeledRows(never, resolution=resolution)
+    with pytest.raises(ValueError, match="cannot be put into the 64 bins of BoundPolicy"):
+        learner(policy=BoundPolicy(resolution=64)).fit(X[:L], Y[:L], unlabeled=rows)
+
+
 def _split(votes, proba, n):
     return list(zip(np.array_split(votes, n), np.array_split(proba, n)))
 

@@ -73,7 +73,7 @@ def learn_in_chunks(
         raise ValueError(f"{', '.join(fit_params)}: no metadata can be passed with `unlabeled`.")
     if rows.out is not None:
         check_out(rows.out)  # now, not after hours of work
-    task = _task(classifier, X, y, rows, sample_weight)
+    task = _task(classifier, X, y, rows, policy, sample_weight)
     for name in _KEPT_IN_MEMORY:  # an earlier fit must not speak for this one
         if hasattr(classifier, name):
             delattr(classifier, name)
@@ -87,6 +87,7 @@ def _task(
     X: Any,
     y: ArrayLike,
     rows: Rows,
+    policy: Any,
     sample_weight: ArrayLike | None,
 ) -> steps.Task:
     check_features(classifier, X, reset=True)
@@ -111,8 +112,23 @@ def _task(
         max_train=classifier.max_train or MAX_TRAIN,
         label_proba=str(classifier.label_proba),
         resolution=rows.resolution,
+        search_resolution=_search_resolution(rows.resolution, policy),
         seed=int(seeds[1]),
     )
+
+
+def _search_resolution(of_rows: int | None, policy: Any) -> int | None:
+    """Bins of the statistics that a policy sees: its own number, if the rows leave that open."""
+    wanted: int | None = getattr(policy, "resolution", None)
+    if of_rows is None or wanted is None:
+        return wanted if of_rows is None else of_rows
+    if wanted < 1 or of_rows % wanted:  # bins can be joined, not divided
+        raise ValueError(
+            f"The rows have resolution={of_rows}, which cannot be put into the {wanted} bins of "
+            f"{type(policy).__name__}. Give it to one of them only, or to the rows a multiple of "
+            f"{wanted}."
+        )
+    return of_rows
 
 
 class _Loop:

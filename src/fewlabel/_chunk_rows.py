@@ -35,7 +35,7 @@ class Rows(ABC):
     resolution : int, optional
         Bins for the votes of each class. By default statistics are exact up to 4,096 distinct
         votes a class (a forest of fully grown trees has one more than it has trees) and have
-        1,000 bins where there are more.
+        1,000 bins where there are more; those for a policy with a resolution have that one.
     train : {"sample", "partitions"}
         "sample": one training set of at most ``max_train`` trusted rows, drawn from all chunks.
         "partitions": each chunk grows its share of a forest's trees on the labelled rows and its

@@ -96,6 +96,7 @@ class Task:
     max_train : at most this many trusted rows in one training set
     label_proba : {"supervised", "current", "uniform"}
     resolution : bins of the statistics, or None for as exact as can be
+    search_resolution : the same for the statistics that a policy sees
     seed : int
     """
 
@@ -108,6 +109,7 @@ class Task:
     max_train: int
     label_proba: str
     resolution: int | None
+    search_resolution: int | None
     seed: int
 
     def fit(self, estimator: Any, drawn: Drawn | None, trusted: Ints) -> Any:
@@ -186,8 +188,8 @@ def vote(chunk: Chunk, *, estimator: Any, task: Task) -> tuple[Made, VoteStatist
     proba = chunk.get("proba")
     if proba is None and task.label_proba == "supervised":  # these are the initial votes
         made["proba"] = proba = votes
-    statistics = chunk_statistics(votes, stand_in(proba, votes, left, task), task.resolution)
-    return made, statistics
+    proba = stand_in(proba, votes, left, task)
+    return made, chunk_statistics(votes, proba, task.search_resolution)
 
 
 def ballot_of(votes: Floats) -> NDArray[Any]:

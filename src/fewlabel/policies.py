@@ -4,7 +4,8 @@ A policy is a pure function from votes, label probabilities and the round to a s
 with a method ``select(votes, label_proba, iteration)`` that returns a :class:`Selection` is one.
 Rows that do not fit in memory are known by their statistics only: a policy for them has a method
 ``from_statistics(statistics, iteration)`` that returns the thresholds and, for each class, what the
-policy's criterion says of the error (or None).
+policy's criterion says of the error (or None). If it works on bins of votes, its attribute
+``resolution`` is their number.
 The policies here are scikit-learn estimators only in that their parameters can be searched
 (``policy__threshold``) and cloned; they learn nothing and remember nothing.
 """
