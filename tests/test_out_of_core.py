@@ -202,6 +202,21 @@ def test_bounds_are_those_of_memory():
         chunked.bounds(X[:L], Y[:L])
 
 
+@pytest.mark.parametrize("label_proba", ["current", "uniform"])
+def test_bounds_with_other_label_probabilities_are_those_of_memory(label_proba):
+    rows = UnlabeledRows([X[L:300], X[300:]])
+    in_memory = learner(label_proba=label_proba, max_iter=1).fit(X, TARGET)
+    chunked = learner(label_proba=label_proba, max_iter=1).fit(X[:L], Y[:L], unlabeled=rows)
+    mine, theirs = rows.bounds(chunked, X[:L], Y[:L]), in_memory.bounds(X, TARGET)
+    np.testing.assert_allclose([b.value for b in mine], [b.value for b in theirs], rtol=1e-9)
+
+
+def test_bounds_of_chunks_want_no_array_of_label_probabilities():
+    clf = learner(label_proba=np.full((len(X), 10), 0.1), max_iter=1).fit(X, TARGET)
+    with pytest.raises(ValueError, match="an array of probabilities belongs to rows in memory"):
+        UnlabeledRows([X[L:]]).bounds(clf, X[:L], Y[:L])
+
+
 # --- statistics --------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from fewlabel._chunk_steps import (
     chunk_statistics,
     merge_statistics,
 )
+from fewlabel._rounds import stand_in
 from fewlabel._scikit import n_rows
 from fewlabel.assessment import judged_votes, supervised_estimate
 from fewlabel.bounds import Bound, table_of_sums
@@ -54,12 +55,10 @@ class Judge(NamedTuple):
 
     def votes_and_proba(self, X: Any) -> tuple[Floats, Floats]:
         votes = vote_matrix(self.final, X)
-        if self.label_proba == "current":
-            return votes, votes
-        if self.label_proba == "uniform":
-            return votes, np.full_like(votes, 1.0 / votes.shape[1])
-        proba = vote_matrix(self.initial, X)
-        return votes, for_bounds(proba, self.power)
+        initial = votes
+        if self.label_proba == "supervised":
+            initial = for_bounds(vote_matrix(self.initial, X), self.power)
+        return votes, stand_in(self.label_proba, votes, initial)
 
 
 def assess(chunk: Chunk, *, judge: Judge) -> tuple[Made, Sums | None]:
@@ -107,16 +106,17 @@ def _add(parts: Sequence[MarginSums]) -> MarginSums:
     return total
 
 
-def chunked_bounds(rows: Rows, classifier: Any, X: Any, codes: Ints) -> list[Bound]:
+def chunked_bounds(
+    rows: Rows, classifier: Any, X: Any, codes: Ints, label_proba: str
+) -> list[Bound]:
     """The rows of :func:`fewlabel.assessment.transduction_bounds`, in two passes."""
     codes, held_out = judged_votes(classifier, X, codes)
-    supervised = classifier.label_proba == "supervised"
-    power = bounding_power(held_out, codes) if supervised else 1.0
+    power = bounding_power(held_out, codes) if label_proba == "supervised" else 1.0
     judge = rows.call(
         Judge,
         classifier.estimator_,
         classifier.initial_estimator_,
-        str(classifier.label_proba),
+        label_proba,
         power,
         rows.resolution,
     )

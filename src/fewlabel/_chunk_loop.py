@@ -64,11 +64,6 @@ def learn_in_chunks(
             f"{type(policy).__name__} has no method from_statistics(statistics, iteration), which "
             f"a policy needs for rows that are not in memory."
         )
-    if not isinstance(classifier.label_proba, str):
-        raise ValueError(
-            "label_proba must be 'supervised', 'current' or 'uniform' with `unlabeled`: "
-            "probabilities of rows that are not in memory cannot be given as an array."
-        )
     if fit_params:
         raise ValueError(f"{', '.join(fit_params)}: no metadata can be passed with `unlabeled`.")
     if rows.out is not None:
@@ -110,7 +105,7 @@ def _task(
         base=classifier._base_estimator(int(seeds[0])),
         balanced=classifier.pseudo_weight == "balanced",
         max_train=classifier.max_train or MAX_TRAIN,
-        label_proba=str(classifier.label_proba),
+        label_proba=steps.named_label_proba(classifier),
         resolution=rows.resolution,
         search_resolution=_search_resolution(rows.resolution, policy),
         seed=int(seeds[1]),

@@ -146,9 +146,10 @@ class Rows(ABC):
             raise ValueError(
                 f"y must have the classes of `fit`, {classifier.classes_}. Got {classes} instead."
             )
+        label_proba = steps.named_label_proba(classifier)
         with self.opened(self.layout_like(X)):
             begin(self)
-            return chunked_bounds(self, classifier, indexable_rows(X), codes)
+            return chunked_bounds(self, classifier, indexable_rows(X), codes, label_proba)
 
 
 def same(value: Any) -> Any:

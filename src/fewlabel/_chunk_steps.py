@@ -25,6 +25,7 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from fewlabel._chunk_source import join_rows, write_part
+from fewlabel._rounds import stand_in
 from fewlabel._scikit import n_rows, take_rows
 from fewlabel._targets import UNLABELED
 from fewlabel._training import TrainingSet
@@ -158,6 +159,16 @@ def merge_forests(forests: Sequence[Any]) -> Any:
     return whole.set_params(n_estimators=len(whole.estimators_))
 
 
+def named_label_proba(classifier: Any) -> str:
+    """The parameter ``label_proba`` of a classifier for rows in chunks: a name, no array."""
+    if isinstance(classifier.label_proba, str):
+        return classifier.label_proba
+    raise ValueError(
+        "label_proba must be 'supervised', 'current' or 'uniform' for rows in chunks: an array of "
+        f"probabilities belongs to rows in memory. Got {type(classifier.label_proba).__name__}."
+    )
+
+
 # --- steps -----------------------------------------------------------------------------------
 
 
@@ -185,10 +196,10 @@ def vote(chunk: Chunk, *, estimator: Any, task: Task) -> tuple[Made, VoteStatist
         return {"ballot": np.empty(0, BALLOT), "proba": np.empty((0, len(task.classes)))}, None
     votes = vote_matrix(estimator, chunk["X"], rows=left)
     made: Made = {"ballot": ballot_of(votes)}
-    proba = chunk.get("proba")
-    if proba is None and task.label_proba == "supervised":  # these are the initial votes
-        made["proba"] = proba = votes
-    proba = stand_in(proba, votes, left, task)
+    initial = chunk["proba"][left] if "proba" in chunk else votes  # the first votes are these
+    if "proba" not in chunk and task.label_proba == "supervised":
+        made["proba"] = initial
+    proba = stand_in(task.label_proba, votes, initial)
     return made, chunk_statistics(votes, proba, task.search_resolution)
 
 
@@ -196,13 +207,6 @@ def ballot_of(votes: Floats) -> NDArray[Any]:
     ballot = np.empty(len(votes), BALLOT)
     ballot["code"], ballot["vote"] = votes.argmax(axis=1), votes.max(axis=1)
     return ballot
-
-
-def stand_in(proba: Floats | None, votes: Floats, rows: Ints, task: Task) -> Floats:
-    """What stands for P(Y|x) of these rows."""
-    if task.label_proba == "uniform":
-        return np.full_like(votes, 1.0 / votes.shape[1])
-    return votes if proba is None else proba[rows]
 
 
 def _left(marks: NDArray[Any]) -> Ints:
@@ -278,7 +282,7 @@ def finish(
     if n_rows(X) == 0:
         return {}, None
     votes = vote_matrix(estimator, X)
-    proba = stand_in(chunk.get("proba"), votes, np.arange(len(votes)), task)
+    proba = stand_in(task.label_proba, votes, chunk.get("proba", votes))
     if folder is not None:
         columns = {"row": offset + chunk["rows"], "round": chunk["marks"]["round"]}
         write_part(folder, chunk["position"], columns | result_columns(votes, task.classes))

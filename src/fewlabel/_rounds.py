@@ -90,15 +90,20 @@ def round_line(record: dict[str, Any]) -> str:
     )
 
 
+def stand_in(choice: str, votes: Floats, initial: Floats) -> Floats:
+    """What stands for P(Y|x) of rows: no knowledge, the current votes or the initial ones."""
+    if choice == "uniform":
+        return np.full_like(votes, 1.0 / votes.shape[1])
+    return initial if choice == "supervised" else votes
+
+
 def initial_label_proba(
     choice: str | ArrayLike, votes: Floats, unlabeled: Ints, n_samples: int
 ) -> Floats | None:
     """P(Y|x) of every unlabelled row, or None for "whatever the current votes are"."""
     n_classes = votes.shape[1]
     if isinstance(choice, str):
-        if choice == "uniform":
-            return np.full_like(votes, 1.0 / n_classes)
-        return votes if choice == "supervised" else None
+        return None if choice == "current" else stand_in(choice, votes, votes)
     given = np.asarray(choice, dtype=np.float64)
     if given.shape != (n_samples, n_classes):
         raise ValueError(
