@@ -30,7 +30,7 @@ from fewlabel import (
     optimal_thresholds,
     risk_bound,
 )
-from fewlabel._chunk_loop import allot_rows, allot_trees, quotas
+from fewlabel._chunk_loop import allot_rows, allot_trees
 from fewlabel._chunk_source import Layout
 from fewlabel._chunk_steps import (
     EXACT_CELLS,
@@ -38,6 +38,7 @@ from fewlabel._chunk_steps import (
     chunk_statistics,
     merge_statistics,
 )
+from fewlabel._training import quotas
 from strategies import votes_and_proba
 
 X, Y = load_digits(return_X_y=True)

@@ -23,6 +23,7 @@ from fewlabel._chunk_source import check_out, result_folder
 from fewlabel._rounds import count_record, keep_record, reason_to_stop
 from fewlabel._scikit import check_features, indexable_rows, n_rows
 from fewlabel._targets import UNLABELED, encode_target
+from fewlabel._training import quotas
 from fewlabel._validation import check_weights
 from fewlabel.policies import Decision
 from fewlabel.statistics import Floats, Ints, VoteStatistics
@@ -260,14 +261,6 @@ def _stopwatch(seconds: dict[str, float], what: str) -> Iterator[None]:
 
 
 # --- who trains on what ----------------------------------------------------------------------
-
-
-def quotas(counts: Ints, max_train: int) -> Ints:
-    """Rows of each class in a sample of ``max_train``, in proportion, at least one of each."""
-    total = int(counts.sum())
-    if total <= max_train:
-        return counts
-    return np.minimum(counts, np.maximum(1, counts * max_train // total))
 
 
 def allot_rows(counts: Ints, quota: Ints, rng: np.random.Generator) -> Ints:

@@ -27,6 +27,14 @@ def default_forest(kind: str, seed: int, n_jobs: int | None) -> Any:
     return FastForestClassifier(N_TREES, random_state=seed, n_jobs=n_jobs)
 
 
+def quotas(counts: Ints, max_train: int) -> Ints:
+    """Rows of each class in a sample of ``max_train``, in proportion, at least one of each."""
+    total = int(counts.sum())
+    if total <= max_train:
+        return counts
+    return np.minimum(counts, np.maximum(1, counts * max_train // total))
+
+
 class TrainingSet:
     """Labelled rows plus the rows trusted so far, without copies of X between rounds.
 
@@ -126,8 +134,7 @@ class TrainingSet:
             return trusted, np.ones(len(trusted))
         codes = self._current[trusted]
         counts = np.bincount(codes, minlength=len(self.classes))
-        # Every pseudo-labelled class keeps at least one row.
-        quota = np.minimum(counts, np.maximum(1, counts * self.max_train // len(trusted)))
+        quota = quotas(counts, self.max_train)
         shuffled = self.rng.permutation(len(trusted))
         by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
         rank = np.arange(len(trusted)) - np.repeat(np.cumsum(counts) - counts, counts)
