@@ -378,6 +378,32 @@ def test_forest_grown_in_partitions(tmp_path):
     assert clf.score(X[L:], Y[L:]) > supervised - 0.02
 
 
+def test_partitions_have_their_own_rows_weights_and_seeds(tmp_path):
+    seen = []
+
+    class Spy(RandomForestClassifier):
+        def fit(self, X, y, sample_weight=None):
+            seen.append((X, y, sample_weight, self.random_state))
+            return super().fit(X, y, sample_weight)
+
+    chunks = [X[L:300], X[300:600], X[600:]]
+    rows = UnlabeledRows(chunks, train="partitions", out=tmp_path / "labels")
+    clf = learner(estimator=Spy(15, random_state=0), max_train=30, max_iter=1)
+    clf.fit(X[:L], Y[:L], unlabeled=rows)
+    is_trusted = (results(tmp_path / "labels")["round"] == 1).to_numpy()
+    trusted_of = np.split(is_trusted, [200, 500])
+    for chunk, chosen, (drawn, labels, weight, _) in zip(chunks, trusted_of, seen[1:], strict=True):
+        pool = {row.tobytes() for row in chunk[chosen]}
+        assert all(row.tobytes() in pool for row in drawn[L:])
+        trusted = np.bincount(clf.initial_estimator_.predict(chunk[chosen]), minlength=10)
+        np.testing.assert_array_equal(np.bincount(labels[L:], minlength=10), quotas(trusted, 30))
+        # The weight of a class is its share among all trusted rows of the partition.
+        share = np.bincount(labels[L:], weight[L:], minlength=10) / weight[L:].sum()
+        np.testing.assert_allclose(share, trusted / trusted.sum())
+    # With one seed for all of them, partitions would grow trees that err together.
+    assert len({seed for *_, seed in seen[1:]}) == len(chunks)
+
+
 # --- what goes wrong ---------------------------------------------------------------------------
 
 
