@@ -36,7 +36,7 @@ def as_column(y: Any) -> NDArray[Any]:
     """One-dimensional array of a target, with missing values kept apart from strings."""
     if hasattr(y, "to_numpy"):
         # Whole numbers beside missing values would become floats, and large ones the same float.
-        column = np.array(y.to_list(), dtype=object) if _has_gaps(y) else y.to_numpy()
+        column = np.array(list(y), dtype=object) if _has_gaps(y) else y.to_numpy()
     elif isinstance(y, np.ndarray):
         column = y
     else:
