@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from fewlabel._targets import encode_target, unlabeled_mask
@@ -31,6 +32,8 @@ TARGETS = {
     "pandas str categorical": pd.Series(["a", "c", None, "c", None], dtype="category"),
     "polars strings": pl.Series(["a", "c", None, "c", None]),
     "polars categorical": pl.Series(["a", "c", None, "c", None], dtype=pl.Categorical),
+    "arrow": pa.array([0, 2, None, 2, None]),
+    "arrow strings": pa.chunked_array([["a", "c"], [None, "c", None]]),
     "bool": [False, True, None, True, None],
 }
 

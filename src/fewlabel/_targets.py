@@ -34,7 +34,9 @@ def _elementwise(test: Callable[[object], bool], values: NDArray[Any]) -> NDArra
 
 def as_column(y: Any) -> NDArray[Any]:
     """One-dimensional array of a target, with missing values kept apart from strings."""
-    if hasattr(y, "to_numpy"):
+    if hasattr(y, "to_pylist"):  # Arrow
+        column = np.array(y.to_pylist(), dtype=object)
+    elif hasattr(y, "to_numpy"):
         # Whole numbers beside missing values would become floats, and large ones the same float.
         column = np.array(list(y), dtype=object) if _has_gaps(y) else y.to_numpy()
     elif isinstance(y, np.ndarray):
@@ -48,7 +50,7 @@ def as_column(y: Any) -> NDArray[Any]:
 def _has_gaps(y: Any) -> bool:
     """Whether a column of pandas or polars holds missing values apart from its numbers."""
     if hasattr(y, "null_count"):
-        return hasattr(y, "to_list") and y.null_count() > 0
+        return bool(y.null_count() > 0)
     return not isinstance(getattr(y, "dtype", np.dtype(float)), np.dtype) and bool(y.isna().any())
 
 
