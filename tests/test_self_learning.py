@@ -26,6 +26,7 @@ from fewlabel import (
     SelfLearningClassifier,
     bayes_confusion,
     bayes_risk,
+    labeled_scorer,
     optimal_thresholds,
 )
 from fewlabel.fast_forest import FastForestClassifier
@@ -407,6 +408,17 @@ def test_score_leaves_unlabelled_rows_out(target):
     assert clf.score(X, target) > 0.9
     with pytest.raises(ValueError, match="no labelled row to score"):
         clf.score(X[HIDDEN], target[HIDDEN])
+
+
+def test_a_class_unknown_to_fit_is_scored_as_wrong():
+    """Also one whose name begins like that of a class."""
+    names = np.array(["a", "b", "c"])[Y]
+    clf = SelfLearningClassifier(SMALL, missing_label="?").fit(X, np.where(HIDDEN, "?", names))
+    longer = np.char.add(names, "b")
+    longer[0] = "?"
+    assert clf.score(X, names) > 0.9
+    assert clf.score(X, longer) == 0.0
+    assert labeled_scorer(missing_label="?")(clf, X, longer) == 0.0
 
 
 def test_metadata_routing():

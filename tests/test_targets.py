@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fewlabel._targets import encode_target, unlabeled_mask
+from fewlabel._targets import encode_target, labeled_part, unlabeled_mask
 
 NA = pd.NA
 TARGETS = {
@@ -103,3 +103,20 @@ def test_explicit_markers(y, missing_label, codes):
 def test_refused_targets(y, missing_label, message):
     with pytest.raises(ValueError, match=message):
         encode_target(y, missing_label)
+
+
+@pytest.mark.parametrize(
+    ("y", "missing_label", "expected"),
+    [
+        (["ab", "b", "?"], "?", ["ab", "b"]),
+        (np.array(["ab", "b", "?"]), "?", ["ab", "b"]),
+        ([0.5, 1.0, None], None, [0.5, 1.0]),
+        ([True, False, None], None, [True, False]),
+        (pd.Series([3, 1, NA], dtype="Int64"), "auto", [3, 1]),
+    ],
+)
+def test_labels_to_score_are_those_given(y, missing_label, expected):
+    rows, X, truth = labeled_part(np.arange(3), y, missing_label)
+    assert rows.tolist() == X.tolist() == [0, 1]
+    assert truth.tolist() == expected
+    assert truth.dtype.kind == "O" or truth.dtype.kind == np.asarray(expected).dtype.kind

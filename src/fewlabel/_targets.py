@@ -109,6 +109,14 @@ def _resolve_auto(column: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[n
     return missing | minus_one
 
 
+def _as_numbers(labels: NDArray[Any]) -> NDArray[Any]:
+    """Objects that are all numbers, as an array of numbers; other labels as they are."""
+    if labels.dtype.kind != "O":
+        return labels
+    inferred = np.asarray(labels.tolist())
+    return inferred if inferred.dtype.kind in "biuf" else labels
+
+
 def encode_target(
     y: object, missing_label: object = "auto"
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
@@ -133,14 +141,9 @@ def encode_target(
             "y has no labelled row: every value marks an unlabelled one. At least one row of each "
             "of two classes must be labelled."
         )
-    labels = column[~unlabeled]
-    if labels.dtype.kind == "O":
-        inferred = np.asarray(labels.tolist())
-        labels = inferred if inferred.dtype.kind in "biuf" else labels
-        if labels.dtype.kind == "O" and len({isinstance(v, str) for v in labels}) > 1:
-            raise ValueError(
-                "y mixes strings and other types as labels; use one type for all classes."
-            )
+    labels = _as_numbers(column[~unlabeled])
+    if labels.dtype.kind == "O" and len({isinstance(v, str) for v in labels}) > 1:
+        raise ValueError("y mixes strings and other types as labels; use one type for all classes.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y contains infinity. Labels must be finite; mark unlabelled rows by NaN.")
     check_classification_targets(labels)
@@ -157,13 +160,14 @@ def encode_target(
 
 
 def labeled_part(
-    X: Any, y: Any, classes: NDArray[Any], missing_label: object
+    X: Any, y: Any, missing_label: object
 ) -> tuple[NDArray[np.intp], Any, NDArray[Any]]:
-    """Numbers, features and labels of the labelled rows: those that can be scored."""
+    """Row numbers, features and labels of the labelled rows: those that can be scored."""
     labeled = np.flatnonzero(~unlabeled_mask(y, missing_label))
     if len(labeled) == 0:
         raise ValueError("y has no labelled row to score on.")
     if len(labeled) == n_rows(X):
         return labeled, X, y
-    truth = np.asarray(take_rows(y, labeled)).astype(classes.dtype)
+    # Not cast to the type of the classes: that would cut "ab" to a class "a", and 0.5 to 0.
+    truth = _as_numbers(as_column(y)[labeled])
     return labeled, take_rows(indexable_rows(X), labeled), truth

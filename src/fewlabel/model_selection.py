@@ -126,6 +126,6 @@ class _LabeledScorer:
     missing_label: Any
 
     def __call__(self, estimator: Any, X: Any, y: ArrayLike, **params: Any) -> float:
-        labeled, part, truth = labeled_part(X, y, estimator.classes_, self.missing_label)
+        labeled, part, truth = labeled_part(X, y, self.missing_label)
         params = {name: np.asarray(value)[labeled] for name, value in params.items()}
         return float(self.scorer(estimator, part, truth, **params))

@@ -344,7 +344,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy on the labelled rows of a data set; unlabelled ones are left out."""
         check_is_fitted(self)
-        labeled, X, truth = labeled_part(X, y, self.classes_, self.missing_label)
+        labeled, X, truth = labeled_part(X, y, self.missing_label)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
         return super().score(X, truth, weight)
 
