@@ -13,12 +13,14 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewlabel import (
     FewLabelClassifier,
     LabelSpreadingClassifier,
     SelfLearningClassifier,
+    bayes_risk,
     families,
     gibbs_posterior,
     kl_divergence,
@@ -121,6 +123,16 @@ def test_bounds_with_the_true_probabilities_hold(fitted):
     votes = fitted.transduction_proba_[HIDDEN]
     error = (votes.argmax(axis=1) != Y[HIDDEN]).mean()
     assert risk_bound(votes, truth) >= error - 1e-12
+
+
+def test_thresholds_are_taken_by_the_risks_and_bounds():
+    """Equal weights add up to 1 with a rounding error, and so do the votes and thresholds."""
+    trees = [(f"tree {i}", DecisionTreeClassifier(random_state=i)) for i in range(9)]
+    clf = FewLabelClassifier(trees, posterior="uniform", random_state=0).fit(X, TARGET)
+    assert clf.thresholds_.max() > 1
+    votes = clf.transduction_proba_[HIDDEN]
+    risk = bayes_risk(votes, votes, thresholds=clf.thresholds_)
+    assert risk <= risk_bound(votes, votes, thresholds=clf.thresholds_) + 1e-12
 
 
 def test_self_learning_teaches_the_families():

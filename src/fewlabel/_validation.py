@@ -82,7 +82,10 @@ def check_same_shape(a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str)
 
 
 def check_thresholds(thresholds: ArrayLike | None, n_classes: int) -> NDArray[np.float64]:
-    """Return one threshold in [0, 1] for each class; ``None`` is the zero vector."""
+    """Return one threshold in [0, 1] for each class; ``None`` is the zero vector.
+
+    A threshold that was found on votes is one of them, so it may exceed 1 by as much as they may.
+    """
     theta = np.asarray(0.0 if thresholds is None else thresholds, dtype=np.float64)
     if theta.ndim == 0:
         theta = np.full(n_classes, float(theta))
@@ -91,7 +94,7 @@ def check_thresholds(thresholds: ArrayLike | None, n_classes: int) -> NDArray[np
             f"thresholds must be one number or one for each of the {n_classes} classes. "
             f"Got shape {theta.shape} instead."
         )
-    if not ((theta >= 0).all() and (theta <= 1).all()):
+    if not ((theta >= 0).all() and (theta <= 1 + _SUM_TOLERANCE).all()):
         raise ValueError(
             f"thresholds must lie in [0, 1]: they are compared with votes. Got {theta}."
         )
