@@ -29,7 +29,7 @@ from fewlabel import (
     vote_matrix,
     workbench,
 )
-from fewlabel.mixed_vote import MixedVote
+from fewlabel.mixed_vote import MixedVote, _without_light
 
 X, Y = load_wine(return_X_y=True)
 HIDDEN = np.random.default_rng(4).random(len(Y)) < 0.8
@@ -168,6 +168,20 @@ def test_every_way_to_learn_q(posterior):
     if posterior == "uniform":
         np.testing.assert_allclose(clf.posterior_.weights, 1 / 3)
         assert clf.posterior_.kl == 0
+
+
+def test_many_voters_of_little_weight_all_count():
+    voters = [(f"nb {i}", GaussianNB()) for i in range(101)]
+    clf = FewLabelClassifier(voters, random_state=0, max_iter=0).fit(X, TARGET)
+    np.testing.assert_allclose(clf.posterior_.weights, 1 / 101)
+    assert len(clf.estimator_.estimators) == 101
+
+
+def test_voters_that_hardly_count_are_left_out():
+    np.testing.assert_allclose(_without_light(np.array([0.991, 0.009])), [1.0, 0.0])
+    # Beside a heaviest of 0.05 a weight of 0.009 is something; 0.001 is not.
+    weights = np.array([0.05] * 19 + [0.009] * 5 + [0.001] * 5)
+    np.testing.assert_allclose(_without_light(weights), np.r_[weights[:24], np.zeros(5)] / 0.995)
 
 
 # --- input -------------------------------------------------------------------------------------

@@ -35,8 +35,10 @@ from fewlabel.statistics import Floats, Ints
 from fewlabel.voters import mix_votes
 from fewlabel.workbench import Workbench
 
-# A voter of less weight changes hardly a vote, and costs as much as any.
+# A voter of less weight changes hardly a vote, and costs as much as any. Of many voters each may
+# have little, so that it counts beside the heaviest, too.
 _LEAST_WEIGHT = 0.01
+_LEAST_RELATIVE = 0.1
 # Unlabelled rows that a bound is minimised on.
 _EVIDENCE_ROWS = 5_000
 
@@ -213,8 +215,7 @@ class Mixer:
     def mix(self, trained: list[Trained], classes: NDArray[Any]) -> MixedVote:
         """Learn Q, and keep the voters that have weight."""
         posterior = self._learn_q(trained)
-        weights = np.where(posterior.weights < _LEAST_WEIGHT, 0.0, posterior.weights)
-        weights = weights / weights.sum()
+        weights = _without_light(posterior.weights)
         self.owner.posterior_ = replace(posterior, weights=weights)
         by_name = {t.family.name: float(q) for t, q in zip(trained, weights)}
         self.owner.voters_ = [
@@ -235,6 +236,13 @@ class Mixer:
             np.stack([t.held_out for t in trained]), bench.codes[bench.labeled], unlabeled
         )
         return learn_posterior(owner.posterior, evidence, temperature=owner.temperature)
+
+
+def _without_light(weights: Floats) -> Floats:
+    """Q without the voters that hardly count."""
+    least = min(_LEAST_WEIGHT, _LEAST_RELATIVE * weights.max())
+    kept = np.where(weights < least, 0.0, weights)
+    return kept / kept.sum()
 
 
 class FewLabelClassifier(SelfLearningClassifier):
