@@ -472,6 +472,17 @@ def test_few_labels_do_not_drive_the_weights_to_one_voter(method):
     assert learn_posterior(method, many).kl > few.kl
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_voter_with_prior_0_gets_no_weight(method):
+    evidence, _ = sample_evidence()
+    prior = np.array([0.0, 3.0, 1.0, 0.0, 1.0, 1.0])
+    posterior = learn_posterior(method, evidence, prior=prior)
+    assert (posterior.weights[prior == 0] == 0).all()
+    assert np.isfinite(posterior.kl)
+    if method == "uniform":
+        np.testing.assert_array_equal(posterior.weights, np.array([0, 1, 1, 0, 1, 1]) / 4)
+
+
 def test_unknown_methods_are_named():
     evidence, _ = sample_evidence()
     with pytest.raises(ValueError, match=r"method must be one of 'uniform', .* Got 'boosting'"):

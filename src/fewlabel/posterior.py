@@ -163,9 +163,10 @@ def learn_posterior(
     Parameters
     ----------
     method : {"uniform", "gibbs", "second-order", "c-bound"}
-        "uniform" learns nothing; "gibbs" weighs voters by their held-out errors
-        (:func:`gibbs_posterior`). The others start from the Gibbs Q, whose mixed vote on the
-        unlabelled rows stands for :math:`P(Y\mid x)`, and minimise
+        "uniform" learns nothing: all voters that have a prior weigh the same. "gibbs" weighs
+        voters by their held-out errors (:func:`gibbs_posterior`). The others start
+        from the Gibbs Q, whose mixed vote on the unlabelled rows stands for
+        :math:`P(Y\mid x)`, and minimise
 
         .. math:: \tfrac12\,\text{bound on labelled rows} + \tfrac12\,\text{on unlabelled rows}
             + \mathrm{KL}(Q\|P)/\beta, \qquad \beta=\text{temperature}\cdot\sqrt{l}
@@ -197,7 +198,8 @@ def learn_posterior(
     errors = evidence.errors
     p = check_weighting(prior, len(errors), "prior")
     if method == "uniform":
-        return Posterior(uniform_posterior(len(errors)), p, errors, method)
+        allowed = p > 0
+        return Posterior(allowed / allowed.sum(), p, errors, method)
     q = gibbs_posterior(errors, len(evidence.y), temperature=temperature, prior=p)
     beta = _beta(temperature, len(evidence.y))
     if method != "gibbs" and beta > 0:
