@@ -556,6 +556,17 @@ def test_fast_forest_is_as_accurate_and_heeds_weights():
     assert heavy.classes_.tolist() == list(range(10))
 
 
+@pytest.mark.parametrize("kind", [int, np.random.RandomState])
+def test_fast_forest_with_weights_repeats_itself(kind):
+    pytest.importorskip("sklearnex", reason="scikit-learn-intelex is not installed ([fast] extra)")
+    weight = np.random.default_rng(0).random(len(Y))
+    one, two = (
+        FastForestClassifier(20, random_state=kind(5)).fit(X, Y, weight).predict_proba(X)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
 def test_fast_forest_missing(monkeypatch):
     import sys
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._scikit import n_rows, take_rows
@@ -54,12 +54,13 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         """Grow the forest."""
         labels = np.asarray(y)
         params: dict[str, Any] = {}
+        seed = self._seed()
         if sample_weight is not None:
-            rows = self._repeated(check_weights(sample_weight, n_rows(X)), labels)
+            rows = _repeated(check_weights(sample_weight, n_rows(X)), labels, seed)
             X, labels = take_rows(X, rows), labels[rows]
             params["max_samples"] = 0.5
         self.forest_ = _intelex_forest()(
-            self.n_estimators, n_jobs=self.n_jobs, random_state=self.random_state, **params
+            self.n_estimators, n_jobs=self.n_jobs, random_state=seed, **params
         ).fit(X, labels)
         self.classes_ = self.forest_.classes_
         self.n_features_in_ = self.forest_.n_features_in_
@@ -67,19 +68,11 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = self.forest_.feature_names_in_
         return self
 
-    def _repeated(self, weight: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[np.intp]:
-        if weight.sum() == 0:
-            raise ValueError("sample_weight must not be zero for every row.")
-        rng = np.random.default_rng(
-            self.random_state if isinstance(self.random_state, (int, np.integer)) else None
-        )
-        times = np.floor(2 * weight / weight.mean() + rng.random(len(weight))).astype(np.intp)
-        # Rounding must not lose the last row of a class.
-        for label in np.unique(labels[weight > 0]):
-            rows = np.flatnonzero((labels == label) & (weight > 0))
-            if not times[rows].any():
-                times[rows[weight[rows].argmax()]] = 1
-        return np.repeat(np.arange(len(weight)), times)
+    def _seed(self) -> int:
+        """One number for the rounding of weights and for the forest."""
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class votes, shape (n_samples, n_classes)."""
@@ -96,6 +89,20 @@ class FastForestClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags = get_tags(_intelex_forest()()).input_tags
         tags.input_tags.sparse = tags.input_tags.allow_nan = False
         return tags
+
+
+def _repeated(weight: NDArray[np.float64], labels: NDArray[Any], seed: int) -> NDArray[np.intp]:
+    """Rows, as often as their weights say."""
+    if weight.sum() == 0:
+        raise ValueError("sample_weight must not be zero for every row.")
+    rng = np.random.default_rng(seed)
+    times = np.floor(2 * weight / weight.mean() + rng.random(len(weight))).astype(np.intp)
+    # Rounding must not lose the last row of a class.
+    for label in np.unique(labels[weight > 0]):
+        rows = np.flatnonzero((labels == label) & (weight > 0))
+        if not times[rows].any():
+            times[rows[weight[rows].argmax()]] = 1
+    return np.repeat(np.arange(len(weight)), times)
 
 
 def _intelex_forest() -> Any:
