@@ -29,6 +29,8 @@ from fewlabel import (
     vote_matrix,
     workbench,
 )
+from fewlabel.assessment import gather
+from fewlabel.held_out import folds_of
 from fewlabel.mixed_vote import MixedVote, _without_light
 
 X, Y = load_wine(return_X_y=True)
@@ -235,6 +237,22 @@ def test_a_class_with_a_single_label(n_first, n_second):
         clf.report(X[rows], target[rows])
     hidden = target[rows] == -1
     assert (clf.transduction_[hidden] == Y[rows][hidden]).mean() > 0.7
+
+
+def test_rows_that_nobody_could_vote_on_are_not_judged():
+    """Not even the rows of the first class, for which a vote without a winner would be right."""
+    target = np.full(len(Y), -1)
+    target[np.flatnonzero(Y == 1)[:10]] = 1
+    labeled = np.flatnonzero(target == 1)
+    clf = FewLabelClassifier(["svm", GaussianNB()], random_state=0)
+    seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=2)[0]
+    target[labeled[folds_of(10, workbench.N_FOLDS, int(seed))[0][1]]] = 0
+    clf.fit(X, target)
+    held_out = clf.initial_estimator_.held_out_votes_
+    assert held_out.any(axis=1).tolist() == (target[labeled] == 1).tolist()
+    evidence = gather(clf, X, target)
+    assert evidence.y.tolist() == [1] * 8
+    assert clf.bounds(X, target)[0].value == np.mean(evidence.held_out.argmax(axis=1) != 1)
 
 
 def test_a_family_that_learns_but_cannot_vote_is_left_out():

@@ -438,7 +438,13 @@ def learned_objective(method, evidence, q, prior):
         unlabeled = reference.second_order_objective(q, evidence.unlabeled, proba, 0.0, prior)
         return (labeled + unlabeled) / 2 + penalty * reference.kl_of_weights(q, prior)
     predicted = [reference.majority(v) for v in reference.mixed_votes(gibbs, evidence.held_out)]
-    P = mislabeling_matrix(held_out_counts(evidence.y, predicted, K), smoothing=1)
+    voted = [x for x in range(len(evidence.y)) if evidence.held_out[:, x].any()]
+    if not voted:
+        return reference.c_bound_objective(
+            q, evidence.held_out, evidence.y, None, None, None, 0.0, penalty, prior
+        )
+    counts = held_out_counts(evidence.y[voted], np.array(predicted)[voted], K)
+    P = mislabeling_matrix(counts, smoothing=1)
     lam = max(0.0, 0.1 - min(reference.delta_at(P, b) for b in range(K)))
     imperfect = reference.transformed(proba, P)
     return reference.c_bound_objective(
@@ -470,6 +476,36 @@ def test_few_labels_do_not_drive_the_weights_to_one_voter(method):
     assert few.weights.max() < 0.9
     many, _ = sample_evidence(n_labeled=2000, n_unlabeled=50)
     assert learn_posterior(method, many).kl > few.kl
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_without_any_vote_are_votes_for_nobody(method):
+    """The class of a row that no voter could vote on says nothing of the voters."""
+    evidence, _ = sample_evidence()
+    silent = np.zeros((len(evidence.held_out), 1, 3))
+    weights = [
+        learn_posterior(
+            method,
+            VoterVotes(
+                np.concatenate([evidence.held_out, silent], axis=1),
+                np.append(evidence.y, label),
+                evidence.unlabeled,
+            ),
+        ).weights
+        for label in range(3)
+    ]
+    np.testing.assert_allclose(weights[1], weights[0], atol=1e-6)
+    np.testing.assert_allclose(weights[2], weights[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_any_vote_for_a_labelled_row_the_prior_is_as_good_as_any(method):
+    evidence, _ = sample_evidence()
+    silent = VoterVotes(np.zeros_like(evidence.held_out), evidence.y, evidence.unlabeled)
+    posterior = learn_posterior(method, silent)
+    assert posterior.weights.sum() == pytest.approx(1)
+    if method != "second-order":  # which has the unlabelled rows
+        np.testing.assert_allclose(posterior.weights, posterior.prior, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -18,7 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from fewlabel import LabelSpreadingClassifier, SemiLDAClassifier, workbench
 from fewlabel.calibration import calibrated
 from fewlabel.families import FAMILIES, Family, Voter, families_of
-from fewlabel.workbench import Workbench
+from fewlabel.held_out import cross_fitted_votes, folds_of
+from fewlabel.workbench import N_FOLDS, Workbench
 
 X, Y = load_wine(return_X_y=True)
 LABELED = np.random.default_rng(1).permutation(len(Y))[:30]
@@ -207,6 +208,40 @@ def test_the_only_row_of_a_class_is_not_judged(name):
     right = held_out.argmax(axis=1) == bench.codes[bench.labeled]
     own = bench.codes[bench.labeled] == 1
     assert bench.accuracy(held_out) == pytest.approx((right & held_out.any(axis=1))[own].mean())
+
+
+def together_in_a_fold(n_first: int) -> Workbench:
+    """Two rows of class 1 that are in the same fold, and some of class 0."""
+    codes = some_codes(n_first + 2, 0)
+    labeled = np.flatnonzero(codes == 0)
+    _, test = folds_of(len(labeled), N_FOLDS, 0)[0]
+    codes[labeled[test[:2]]] = 1
+    return Workbench(X, codes, 2, seed=0)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_rows_whose_class_is_in_no_other_fold_are_not_judged(name):
+    bench, family = together_in_a_fold(10), FAMILIES[name]
+    voter = first_voter(bench, family)
+    held_out = bench.held_out(family, voter)
+    alone = bench.codes[bench.labeled] == 1
+    assert not held_out[alone].any()
+    right = (held_out.argmax(axis=1) == 0) & held_out.any(axis=1)
+    assert bench.accuracy(held_out) == pytest.approx(right[~alone].mean())
+
+
+@pytest.mark.parametrize("n_splits", [3, 5])
+def test_cross_fitting_of_voters_is_that_of_the_library(n_splits, monkeypatch):
+    """Whatever the classes in a fold."""
+    monkeypatch.setattr(workbench, "N_FOLDS", n_splits)
+    (family,) = families_of([GaussianNB()])
+    for bench in (Workbench(X, CODES, 3, seed=0), together_in_a_fold(10)):
+        rows = bench.labeled
+        expected = cross_fitted_votes(
+            GaussianNB(), X[rows], bench.codes[rows], n_splits=n_splits, random_state=0
+        )
+        held_out = bench.held_out(family, first_voter(bench, family))
+        np.testing.assert_array_equal(held_out, expected)
 
 
 def test_nothing_is_known_without_two_rows_of_a_class():

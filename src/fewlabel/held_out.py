@@ -6,6 +6,7 @@ on nearly always rightly.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from sklearn.model_selection import KFold
 
 from fewlabel._scikit import n_rows, take_rows
 from fewlabel.votes import Floats, iter_voters
+
+Ints = NDArray[np.intp]
+Fold = tuple[Ints, Ints]
 
 CANNOT_LEARN = (ValueError, IndexError, np.linalg.LinAlgError)
 """What classifiers raise that are given too few classes or rows, in training or when they vote."""
@@ -98,23 +102,54 @@ def cross_fitted_votes(
         cannot learn without it.
     """
     labels = np.asarray(y)
-    classes = np.unique(labels)
-    folds = KFold(min(n_splits, len(labels)), shuffle=True, random_state=random_state)
-    votes = np.zeros((len(labels), len(classes)))
-    for train, test in folds.split(labels):
+    classes, codes = np.unique(labels, return_inverse=True)
+
+    def vote(train: Ints, test: Ints) -> Floats:
+        votes = np.zeros((len(test), len(classes)))
         try:
             fitted = clone(estimator).fit(take_rows(X, train), labels[train])
             found = fitted.predict_proba(take_rows(X, test))
         except CANNOT_LEARN:
-            if len(np.unique(labels[train])) == len(classes):
+            if len(np.unique(codes[train])) == len(classes):
                 raise  # not for want of a class: it is the estimator's own error
-            continue
-        votes[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = found
-        votes[test[~np.isin(labels[test], labels[train])]] = 0.0
+        else:
+            votes[:, np.searchsorted(classes, fitted.classes_)] = found
+        return votes
+
+    return cross_fit(vote, codes, len(classes), folds_of(len(codes), n_splits, random_state))
+
+
+def folds_of(n: int, n_splits: int, random_state: int | None) -> list[Fold]:
+    """Training and test part of each fold of n rows; no folds if there are not two rows."""
+    if n < 2:
+        return []
+    folds = KFold(min(n_splits, n), shuffle=True, random_state=random_state)
+    return list(folds.split(np.arange(n)))
+
+
+def cross_fit(
+    vote: Callable[[Ints, Ints], Floats], codes: Ints, n_classes: int, folds: list[Fold]
+) -> Floats:
+    """Votes for each row by ``vote(train, test)``, which is not shown the labels of its fold.
+
+    Rows whose class the training part lacks have no vote: zeros.
+    """
+    votes = np.zeros((len(codes), n_classes))
+    for train, test in folds:
+        votes[test] = vote(train, test)
+    votes[~seen_in_training(codes, folds)] = 0.0
     return votes
 
 
-def can_be_judged(codes: NDArray[np.intp]) -> NDArray[np.bool_]:
+def seen_in_training(codes: Ints, folds: list[Fold]) -> NDArray[np.bool_]:
+    """Rows whose class the training part of their fold has: of others no vote could be right."""
+    seen = np.zeros(len(codes), dtype=bool)
+    for train, test in folds:
+        seen[test] = np.isin(codes[test], codes[train])
+    return seen
+
+
+def can_be_judged(codes: Ints) -> NDArray[np.bool_]:
     """Labelled rows whose class has another one.
 
     Without them nobody who votes has seen the class: that the vote is wrong says nothing.

@@ -32,7 +32,7 @@ from fewlabel.policies import Policy
 from fewlabel.posterior import Method, Posterior, VoterVotes, learn_posterior
 from fewlabel.self_learning import SelfLearningClassifier
 from fewlabel.statistics import Floats, Ints
-from fewlabel.voters import mix_votes
+from fewlabel.voters import mix_votes, someone_voted
 from fewlabel.workbench import Workbench
 
 # A voter of less weight changes hardly a vote, and costs as much as any. Of many voters each may
@@ -52,9 +52,9 @@ class VoterRecord(NamedTuple):
     weight : float
         Q(h); 0 if it was left out or too light to count.
     accuracy : float
-        Share of labelled rows that held-out votes get right, without the only rows of a class; NaN
-        if there are no others, or if left out. **An estimate** from few rows; Q was chosen by the
-        same rows.
+        Share of labelled rows that held-out votes get right, without rows whose class has no other
+        row outside their fold; NaN if there are no others, or if left out. **An estimate** from few
+        rows; Q was chosen by the same rows.
     seconds : float
     left_out : str
         Why it has no vote; empty if it has.
@@ -78,7 +78,8 @@ class MixedVote(ClassifierMixin, BaseEstimator):
         Q.
     classes : ndarray of shape (n_classes,)
     held_out_votes : ndarray of shape (n_labeled, n_classes), optional
-        Votes for the labelled rows by voters that did not see their labels.
+        Votes for the labelled rows by voters that did not see their labels; a row of zeros if
+        none could vote.
     """
 
     def __init__(
@@ -221,7 +222,9 @@ class Mixer:
         self.owner.voters_ = [
             record._replace(weight=by_name.get(record.name, 0.0)) for record in self.owner.voters_
         ]
-        held_out = mix_votes(weights, np.stack([t.held_out for t in trained]))
+        each = np.stack([t.held_out for t in trained])
+        held_out = mix_votes(weights, each)
+        held_out[~someone_voted(weights, each)] = 0.0
         heavy = [t for t, q in zip(trained, weights) if q > 0]
         self.families = [t.family for t in heavy]
         return MixedVote([t.voter for t in heavy], weights[weights > 0], classes, held_out)

@@ -34,7 +34,7 @@ from fewlabel.bound_search import (
 from fewlabel.margins import Floats
 from fewlabel.mislabeling import held_out_counts, imperfect_proba, mislabeling_matrix
 from fewlabel.pac_bayes import kl_divergence
-from fewlabel.voters import VoterVotes, check_weighting, mix_votes
+from fewlabel.voters import VoterVotes, check_weighting, mix_votes, someone_voted
 
 __all__ = [
     "Posterior",
@@ -220,9 +220,10 @@ def _second_order_from(
 
 def _c_bound_from(gibbs: Floats, evidence: VoterVotes, prior: Floats, penalty: float) -> Floats:
     pseudo_proba = matrix = None
-    if evidence.unlabeled is not None:
-        held_out = mix_votes(gibbs, evidence.held_out)
-        counts = held_out_counts(evidence.y, held_out.argmax(axis=1), held_out.shape[1])
+    voted = someone_voted(gibbs, evidence.held_out)
+    if evidence.unlabeled is not None and voted.any():  # a matrix is counted on votes only
+        winner = mix_votes(gibbs, evidence.held_out).argmax(axis=1)
+        counts = held_out_counts(evidence.y[voted], winner[voted], evidence.held_out.shape[2])
         matrix = mislabeling_matrix(counts, smoothing=1.0)
         pseudo_proba = imperfect_proba(mix_votes(gibbs, evidence.unlabeled), matrix)
     return c_bound_posterior(

@@ -98,6 +98,14 @@ def mix_votes(weights: ArrayLike, voter_votes: ArrayLike) -> Floats:
     return np.tensordot(check_weighting(weights, len(voters), "weights"), voters, axes=1)
 
 
+def someone_voted(weights: Floats, voter_votes: Floats) -> NDArray[np.bool_]:
+    """Rows for which a voter that has weight voted.
+
+    The mixed vote for the others is the same for every class: its winner means nothing.
+    """
+    return np.asarray(voter_votes[weights > 0].any(axis=(0, 2)))
+
+
 def check_weighting(weights: ArrayLike | None, n_voters: int, name: str) -> Floats:
     if weights is None:
         return np.full(n_voters, 1.0 / n_voters)

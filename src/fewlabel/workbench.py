@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -21,7 +20,7 @@ from fewlabel._targets import UNLABELED
 from fewlabel.baselines._base import SemiSupervisedClassifier
 from fewlabel.calibration import calibrated, calibration_power
 from fewlabel.families import FAMILIES, Family, RangeScaler, Voter
-from fewlabel.held_out import CANNOT_LEARN, can_be_judged
+from fewlabel.held_out import CANNOT_LEARN, cross_fit, folds_of, seen_in_training
 from fewlabel.statistics import Floats, Ints
 from fewlabel.votes import vote_matrix
 
@@ -51,6 +50,7 @@ class Workbench:
         self.X, self.codes, self.n_classes = X, codes, n_classes
         self.seed, self.n_jobs = seed, n_jobs
         self.labeled = np.flatnonzero(codes != UNLABELED)
+        self.folds = folds_of(len(self.labeled), N_FOLDS, seed)
         shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(codes == UNLABELED))
         self.unlabeled_at_random = shuffled
         self._views: dict[str, tuple[Any, Any]] = {"none": (None, X)}
@@ -126,9 +126,8 @@ class Workbench:
         """Votes for the labelled rows that did not see their labels; they calibrate the voter."""
         votes, codes = self._held_out(family, voter), self.codes[self.labeled]
         voted = votes.any(axis=1)
-        judged = voted & can_be_judged(codes)
-        if family.calibrated and judged.any():
-            voter.power = calibration_power(votes[judged], codes[judged])
+        if family.calibrated and voted.any():
+            voter.power = calibration_power(votes[voted], codes[voted])
             votes[voted] = calibrated(votes[voted], voter.power)
         return votes
 
@@ -137,26 +136,25 @@ class Workbench:
         # rows, differ less by chance. Out-of-bag votes would be cheaper for a forest, but they come
         # from smaller training sets than those it is compared with.
         labeled, codes = self.labeled, self.codes[self.labeled]
-        votes = np.zeros((len(labeled), self.n_classes))
-        if len(labeled) < 2:
-            return votes
-        folds = KFold(min(N_FOLDS, len(labeled)), shuffle=True, random_state=self.seed)
-        for train, test in folds.split(labeled):
+
+        def vote(train: Ints, test: Ints) -> Floats:
             try:
                 part = self.train(family, labeled[train], codes[train], like=voter)
-                votes[test] = self.vote(part, family, labeled[test])
-            except CANNOT_LEARN:
-                continue  # a fold that a family cannot learn from counts as wrong
-        return votes
+                return self.vote(part, family, labeled[test])
+            except CANNOT_LEARN:  # a fold that a family cannot learn from counts as wrong
+                return np.zeros((len(test), self.n_classes))
+
+        return cross_fit(vote, codes, self.n_classes, self.folds)
 
     def accuracy(self, held_out: Floats) -> float:
         """Share of the labelled rows that held-out votes get right; no vote is wrong.
 
-        Rows that are the only ones of their class do not count; NaN if there are no others.
+        Rows whose class the training part of their fold lacks do not count; NaN if there are no
+        others.
         """
         codes = self.codes[self.labeled]
         right = (held_out.argmax(axis=1) == codes) & held_out.any(axis=1)
-        judged = can_be_judged(codes)
+        judged = seen_in_training(codes, self.folds)
         return float(right[judged].mean()) if judged.any() else float("nan")
 
     # --- what does not fit ---
