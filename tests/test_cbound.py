@@ -276,6 +276,15 @@ def test_labels_that_contradict_the_matrix_are_no_guarantee():
         assert all(b.kind == "guarantee" for b in table if b not in corrected)
 
 
+def test_a_label_that_is_less_probable_than_the_matrix_allows_is_no_guarantee():
+    """No class is too probable here; the first is too improbable."""
+    votes = np.array([[0.2, 0.5, 0.3], [0.5, 0.2, 0.3]])
+    P = 0.4 * np.eye(3) + 0.2  # every label has at least 0.2 and at most 0.6
+    for labels, kind in (([0.0, 0.5, 0.5], "estimate"), ([0.2, 0.4, 0.4], "guarantee")):
+        table = bounds_table(votes, votes, imperfect_proba=[labels] * 2, mislabeling=P, exact=True)
+        assert {b.kind for b in table if "imperfect" in b.assumption} == {kind}
+
+
 def test_a_class_that_is_never_predicted_needs_no_relaxation():
     P = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.5], [0.1, 0.1, 0.4]]
     votes = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]
@@ -349,6 +358,22 @@ def test_table_without_a_relaxation_takes_the_best_one(case):
     else:
         assert not trace.applies.any()
     assert {b.kind for b in table.values()} == {"estimate"}
+
+
+def test_a_bound_that_applies_is_preferred_to_the_trivial_one():
+    """Above 1 as it is: without relaxation the first moment is negative, with some it is not."""
+    votes = [[0.2, 0.8, 0.0], [0.0, 1.0, 0.0], [0.9, 0.1, 0.0]]
+    proba = [[0.5, 0.4, 0.1], [0.2, 0.7, 0.1], [0.7, 0.0, 0.3]]
+    P = [[0.5, 0.05, 0.2], [0.25, 0.9, 0.2], [0.25, 0.05, 0.6]]
+    imperfect = imperfect_proba(proba, P)
+    trace = relaxation_trace(votes, imperfect, P)
+    assert not trace.applies[0]
+    table = {
+        b.name: b for b in bounds_table(votes, proba, imperfect_proba=imperfect, mislabeling=P)
+    }
+    assert table["CBIL"].applies
+    assert table["CBIL"].value == pytest.approx(trace.bound[trace.applies].min())
+    assert table["CBIL"].value > 1
 
 
 def test_table_is_a_data_frame():

@@ -134,6 +134,35 @@ def test_uniform_weighting_is_the_largest_correction():
         assert bound.delta[c] == pytest.approx(lower[c, c] - rival)
 
 
+@pytest.mark.parametrize("inequality", ["kl", "pinsker"])
+@pytest.mark.parametrize(
+    ("counts", "share"), [(30 * COUNTS, 0.06 / 2 / 2), (None, 0.06 / 2)], ids=["matrix", "none"]
+)
+def test_uniform_weighting_shares_epsilon_between_its_two_means(counts, share, inequality):
+    """Half of ε for the matrix, if there is one; the rest for two means: ψ needs no part of it."""
+    votes, y_hat = good_sample()
+    n, kl = len(votes), 0.7
+    bound = pac_bayes_c_bound(votes, y_hat, counts, kl=kl, epsilon=0.06, inequality=inequality)
+    B = bound.psi / bound.alpha.max()
+    first, second = (
+        reference.binary_margin_moment(votes, np.eye(3)[y_hat], k, [B] * 3) for k in (1, 2)
+    )
+    log = np.log(2 * np.sqrt(n) / share)
+    if inequality == "pinsker":
+        assert bound.first == pytest.approx(first - B * np.sqrt(2 / n * (kl + log)))
+        assert bound.second == pytest.approx(min(B, second + B * np.sqrt(2 / n * (2 * kl + log))))
+        return
+
+    def kl_of(moment: float, limit: float) -> float:
+        p, q = (1 - moment / B) / 2, (1 - limit / B) / 2
+        return float(rel_entr(p, q) + rel_entr(1 - p, 1 - q))
+
+    assert bound.first < first
+    assert kl_of(first, bound.first) == pytest.approx((kl + log) / n)
+    assert bound.second > second
+    assert kl_of(second, bound.second) == pytest.approx((2 * kl + log) / n)
+
+
 @given(mislabeled(max_classes=4))
 def test_one_line_is_above_the_correction_of_each_class(case):
     """The proof's step that makes the weight the same for all rows."""
