@@ -11,12 +11,13 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 
-from fewlabel import SelfLearningClassifier, bayes_risk, out_of_bag_votes
+from fewlabel import SelfLearningClassifier, UnlabeledRows, bayes_risk, out_of_bag_votes
 from fewlabel.assessment import METHODS, estimate_mislabeling, gather
 from fewlabel.bounds import bounds_table
 from fewlabel.calibration import FEWEST_ROWS, calibrated
-from fewlabel.held_out import cross_fitted_votes, held_out_votes
+from fewlabel.held_out import can_be_judged, cross_fitted_votes, held_out_votes
 
 
 @pytest.fixture(scope="module")
@@ -219,6 +220,68 @@ def test_without_two_labels_of_a_class_nothing_is_judged(digits):
     assert np.isnan(table["supervised estimate"].value)
     # The votes stand as they are: nothing says how to calibrate them.
     assert table["plug-in error"] == clf.bounds(X, masked, calibrate=False)[1]
+
+
+@pytest.mark.parametrize("base", [GaussianNB(), RandomForestClassifier(50, random_state=0)])
+def test_a_labelled_row_of_weight_zero_judges_nobody(digits, base):
+    """The labels of such rows are wrong; whether they are there makes no difference."""
+    X, y, masked = digits
+    given, hidden = np.flatnonzero(masked != -1), np.flatnonzero(masked == -1)
+    twice = np.r_[X[given], X[given], X[hidden]]
+    target = np.r_[y[given], (y[given] + 1) % 10, masked[hidden]]
+    weight = np.repeat([1.0, 0.0, 1.0], [len(given), len(given), len(hidden)])
+    clf = SelfLearningClassifier(base, max_iter=0).fit(twice, target, weight)
+    evidence = gather(clf, twice, target)
+    assert evidence.y.tolist() == y[given].tolist()
+    assert evidence.counts.sum() == len(given)
+    right = (evidence.held_out.argmax(axis=1) == y[given]).mean()
+    assert clf.bounds(twice, target)[0].value == pytest.approx(1 - right)
+    assert right > 0.6
+    if isinstance(base, GaussianNB):
+        rows, y_rows = X[np.r_[given, hidden]], masked[np.r_[given, hidden]]
+        alone = SelfLearningClassifier(base, max_iter=0).fit(rows, y_rows)
+        for a, b in zip(clf.bounds(twice, target), alone.bounds(rows, y_rows), strict=True):
+            assert a.value == pytest.approx(b.value)
+
+
+def test_weights_count_for_rows_in_chunks_too(digits):
+    X, y, masked = digits
+    given, hidden = np.flatnonzero(masked != -1), np.flatnonzero(masked == -1)
+    twice, labels = np.r_[X[given], X[given]], np.r_[y[given], (y[given] + 1) % 10]
+    weight = np.repeat([1.0, 0.0], len(given))
+    chunks = UnlabeledRows([X[hidden[:200]], X[hidden[200:]]])
+    clf = SelfLearningClassifier(GaussianNB(), max_iter=0)
+    clf.fit(twice, labels, weight, unlabeled=chunks)
+    with_zeros = chunks.bounds(clf, twice, labels)
+    clf.fit(X[given], y[given], unlabeled=chunks)
+    without = chunks.bounds(clf, X[given], y[given])
+    assert with_zeros[0].value == without[0].value
+    clf.fit(twice, labels, weight, unlabeled=chunks)
+    with pytest.raises(ValueError, match="labelled rows, it saw"):
+        chunks.bounds(clf, X[given], y[given])
+
+
+def test_a_class_whose_other_rows_weigh_nothing_has_one_row():
+    codes, weight = np.array([0, 0, 0, 1, 1, 1]), np.array([1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
+    assert can_be_judged(codes, weight).tolist() == [True] * 3 + [False] * 3
+    assert can_be_judged(codes).all()
+    assert not can_be_judged(codes, np.zeros(6)).any()
+
+
+def test_cross_fitting_heeds_weights():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.tile([0, 1], 15)
+    weight = rng.random(30)
+    weight[:10] = 0.0
+    votes = cross_fitted_votes(GaussianNB(), X, y, sample_weight=weight)
+    expected = cross_fitted_votes(GaussianNB(), X[10:], y[10:], sample_weight=weight[10:])
+    assert not votes[:10].any()
+    np.testing.assert_array_equal(votes[10:], expected)
+    assert np.abs(expected - cross_fitted_votes(GaussianNB(), X[10:], y[10:])).max() > 1e-6
+    # Who takes no weights still does without the rows that have none.
+    near = cross_fitted_votes(KNeighborsClassifier(3), X, y, sample_weight=weight)
+    alone = cross_fitted_votes(KNeighborsClassifier(3), X[10:], y[10:])
+    np.testing.assert_array_equal(near[10:], alone)
 
 
 def test_bad_input_is_an_error_that_says_what(fitted, digits):

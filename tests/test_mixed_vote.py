@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -30,7 +31,7 @@ from fewlabel import (
     workbench,
 )
 from fewlabel.assessment import gather
-from fewlabel.held_out import folds_of
+from fewlabel.held_out import cross_fitted_votes, folds_of
 from fewlabel.mixed_vote import MixedVote, _without_light
 
 X, Y = load_wine(return_X_y=True)
@@ -260,6 +261,55 @@ def test_a_family_that_learns_but_cannot_vote_is_left_out():
     with pytest.warns(UserWarning, match="SVM with RBF kernel is left out"):
         clf = FewLabelClassifier(["svm", "forest"], random_state=0).fit(X, TARGET, weight)
     assert clf.voters_[0].weight == 0
+
+
+@pytest.mark.parametrize("posterior", ["gibbs", "second-order", "c-bound"])
+def test_a_labelled_row_of_weight_zero_is_as_if_it_were_not_there(posterior):
+    """Wrong labels that do not count: neither in training nor in any judgement of the voters."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    rows = rng.normal(size=(40, 2)) + 2 * y[:, None]
+    hidden = np.full(40, -1)
+    # Copies of the same rows, so that scales and variances stay what they are.
+    three, two = np.tile(rows, (3, 1)), np.tile(rows, (2, 1))
+    weight = np.repeat([1.0, 0.0, 1.0], 40)
+    # Those who take weights, and those who do not.
+    voters = [GaussianNB(), "svm", "lda", KNeighborsClassifier(3)]
+    clf = FewLabelClassifier(voters, posterior=posterior, max_iter=0, random_state=0)
+    of_three, of_two = np.r_[y, 1 - y, hidden], np.r_[y, hidden]
+    with_zeros = clone(clf).fit(three, of_three, weight)
+    without = clone(clf).fit(two, of_two)
+    for a, b in zip(with_zeros.voters_, without.voters_, strict=True):
+        assert a.accuracy == b.accuracy
+        assert a.weight == pytest.approx(b.weight, rel=1e-4)
+    tables = (
+        with_zeros.bounds(three, np.r_[y, 1 - y, hidden]),
+        without.bounds(two, np.r_[y, hidden]),
+    )
+    for a, b in zip(*tables, strict=True):
+        assert a.value == pytest.approx(b.value, rel=1e-4)
+
+
+def test_held_out_fits_heed_weights():
+    weight = np.random.default_rng(0).random(len(Y))
+    clf = FewLabelClassifier([GaussianNB()], random_state=0, max_iter=0).fit(X, TARGET, weight)
+    given = np.flatnonzero(~HIDDEN)
+    np.testing.assert_array_equal(clf.labeled_weight_, weight[given])
+    seed = int(np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=2)[0])
+    expected = cross_fitted_votes(
+        GaussianNB(), X[given], Y[given], random_state=seed, sample_weight=weight[given]
+    )
+    np.testing.assert_allclose(clf.initial_estimator_.held_out_votes_, expected)
+    plain = cross_fitted_votes(GaussianNB(), X[given], Y[given], random_state=seed)
+    assert np.abs(plain - expected).max() > 1e-6
+
+
+def test_equal_weights_change_nothing():
+    plain = FewLabelClassifier(["lda", "svm"], random_state=0).fit(X, TARGET)
+    even = FewLabelClassifier(["lda", "svm"], random_state=0).fit(X, TARGET, np.ones(len(Y)))
+    np.testing.assert_array_equal(even.transduction_proba_, plain.transduction_proba_)
+    assert even.labeled_weight_ is None
+    assert even.bounds(X, TARGET) == plain.bounds(X, TARGET)
 
 
 def test_a_family_that_fails_is_left_out_and_told():

@@ -38,7 +38,7 @@ class Evidence(NamedTuple):
 
     Attributes
     ----------
-    y : codes of the given labels, shape (l,), without the only rows of a class
+    y : codes of the given labels, shape (l,), without the only rows of a class and rows of weight 0
     held_out : votes for the labelled rows that did not see their labels, shape (l, K)
     label_proba : what stands for P(Y|x) of the unlabelled rows, shape (u, K)
     votes : votes of the final classifier for them, shape (u, K); its winners are the labels Ŷ
@@ -95,9 +95,17 @@ def judged_votes(
     """Codes of the labelled rows that can be judged, and held-out votes of the initial classifier.
 
     A row cannot be judged if it is the only one of its class, or if nobody could vote without it.
+    A row that had weight 0 in ``fit`` is not judged; the others count alike.
     """
-    votes = held_out_votes(classifier.initial_estimator_, X, classifier.classes_[codes])
-    judged = can_be_judged(codes) & votes.any(axis=1)
+    weight = getattr(classifier, "labeled_weight_", None)  # an older model file has none
+    if weight is not None and len(weight) != len(codes):
+        raise ValueError(
+            f"X and y must be those that the classifier was fitted on: they have {len(codes)} "
+            f"labelled rows, it saw {len(weight)}."
+        )
+    labels = classifier.classes_[codes]
+    votes = held_out_votes(classifier.initial_estimator_, X, labels, weight)
+    judged = can_be_judged(codes, weight) & votes.any(axis=1)
     return codes[judged], votes[judged]
 
 

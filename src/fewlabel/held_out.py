@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from fewlabel._scikit import n_rows, take_rows
+from fewlabel._scikit import fit_weight_name, n_rows, take_rows
+from fewlabel._validation import check_weights
 from fewlabel.votes import Floats, iter_voters
 
 Ints = NDArray[np.intp]
@@ -79,7 +80,13 @@ def out_of_bag_votes(ensemble: Any, X: Any) -> Floats:
 
 
 def cross_fitted_votes(
-    estimator: Any, X: Any, y: ArrayLike, *, n_splits: int = 5, random_state: int | None = 0
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    n_splits: int = 5,
+    random_state: int | None = 0,
+    sample_weight: ArrayLike | None = None,
 ) -> Floats:
     """Votes for each row from a clone of the estimator that was fitted without its fold.
 
@@ -93,6 +100,8 @@ def cross_fitted_votes(
         Never more than there are rows.
     random_state : int or None, default=0
         Of the shuffle. The folds are not stratified, so classes with one row do no harm.
+    sample_weight : array-like of shape (n_samples,), optional
+        For an estimator that takes weights. A row of weight 0 is in no fold and has no vote.
 
     Returns
     -------
@@ -103,20 +112,47 @@ def cross_fitted_votes(
     """
     labels = np.asarray(y)
     classes, codes = np.unique(labels, return_inverse=True)
+    weight = None if sample_weight is None else check_weights(sample_weight, len(labels))
+    rows, weight = rows_with_weight(len(labels), weight)
+    n_known = len(np.unique(codes[rows]))
 
     def vote(train: Ints, test: Ints) -> Floats:
         votes = np.zeros((len(test), len(classes)))
+        params = weight_params(estimator, None if weight is None else weight[train])
+        train, test = rows[train], rows[test]
         try:
-            fitted = clone(estimator).fit(take_rows(X, train), labels[train])
+            fitted = clone(estimator).fit(take_rows(X, train), labels[train], **params)
             found = fitted.predict_proba(take_rows(X, test))
         except CANNOT_LEARN:
-            if len(np.unique(codes[train])) == len(classes):
+            if len(np.unique(codes[train])) == n_known:
                 raise  # not for want of a class: it is the estimator's own error
         else:
             votes[:, np.searchsorted(classes, fitted.classes_)] = found
         return votes
 
-    return cross_fit(vote, codes, len(classes), folds_of(len(codes), n_splits, random_state))
+    votes = np.zeros((len(labels), len(classes)))
+    folds = folds_of(len(rows), n_splits, random_state)
+    votes[rows] = cross_fit(vote, codes[rows], len(classes), folds)
+    return votes
+
+
+def unequal(weight: Floats | None) -> Floats | None:
+    """Weights of rows if they differ: that all rows weigh the same is as good as no weights."""
+    return None if weight is None or (weight == weight[:1]).all() else weight
+
+
+def rows_with_weight(n: int, weight: Floats | None) -> tuple[Ints, Floats | None]:
+    """Which of n rows have any weight, and their weights if these differ."""
+    if weight is None:
+        return np.arange(n), None
+    rows = np.flatnonzero(weight > 0)
+    return rows, unequal(weight[rows])
+
+
+def weight_params(estimator: Any, weight: Floats | None) -> dict[str, Any]:
+    """Arguments with which ``fit`` gets weights, if there are any and the estimator takes them."""
+    name = None if weight is None else fit_weight_name(estimator)
+    return {name: weight} if name else {}
 
 
 def folds_of(n: int, n_splits: int, random_state: int | None) -> list[Fold]:
@@ -149,15 +185,21 @@ def seen_in_training(codes: Ints, folds: list[Fold]) -> NDArray[np.bool_]:
     return seen
 
 
-def can_be_judged(codes: Ints) -> NDArray[np.bool_]:
-    """Labelled rows whose class has another one.
+def can_be_judged(codes: Ints, weight: Floats | None = None) -> NDArray[np.bool_]:
+    """Labelled rows whose class has another one; rows of weight 0 are as if they were not there.
 
     Without them nobody who votes has seen the class: that the vote is wrong says nothing.
     """
-    return np.bincount(codes)[codes] > 1 if len(codes) else np.zeros(0, dtype=bool)
+    judged = np.zeros(len(codes), dtype=bool)
+    rows, _ = rows_with_weight(len(codes), weight)
+    if len(rows):
+        judged[rows] = np.bincount(codes[rows])[codes[rows]] > 1
+    return judged
 
 
-def held_out_votes(fitted: Any, X: Any, y: ArrayLike) -> Floats:
+def held_out_votes(
+    fitted: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Floats:
     """Out-of-bag votes if the fitted classifier has them for every row, else cross-fitted ones.
 
     Parameters
@@ -167,6 +209,8 @@ def held_out_votes(fitted: Any, X: Any, y: ArrayLike) -> Floats:
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Labels, not codes: parameters of the classifier may name them.
+    sample_weight : array-like of shape (n_samples,), optional
+        Those of the fit.
     """
     kept: Floats | None = getattr(fitted, "held_out_votes_", None)
     if kept is not None:
@@ -176,4 +220,4 @@ def held_out_votes(fitted: Any, X: Any, y: ArrayLike) -> Floats:
             return out_of_bag_votes(fitted, X)
         except NoOutOfBagVoteError:
             pass
-    return cross_fitted_votes(fitted, X, y)
+    return cross_fitted_votes(fitted, X, y, sample_weight=sample_weight)

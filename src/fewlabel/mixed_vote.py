@@ -151,7 +151,12 @@ class Mixer:
         """A mixed vote of families trained on what is labelled and trusted now."""
         if self.vote is None:
             self.bench = Workbench(
-                training.X, training.codes, len(training.classes), self.seed, self.owner.n_jobs
+                training.X,
+                training.codes,
+                len(training.classes),
+                self.seed,
+                self.owner.n_jobs,
+                self.owner.labeled_weight_,
             )
             self.vote = self.mix(self.train_families(training), training.classes)
             return self.vote
@@ -235,9 +240,9 @@ class Mixer:
         sample = np.sort(bench.unlabeled_at_random[:_EVIDENCE_ROWS])
         if owner.posterior not in ("uniform", "gibbs") and len(sample):
             unlabeled = np.stack([bench.vote(t.voter, t.family, sample) for t in trained])
-        evidence = VoterVotes(
-            np.stack([t.held_out for t in trained]), bench.codes[bench.labeled], unlabeled
-        )
+        held_out = np.stack([t.held_out[bench.judges] for t in trained])
+        y = bench.codes[bench.labeled[bench.judges]]
+        evidence = VoterVotes(held_out, y, unlabeled)
         return learn_posterior(owner.posterior, evidence, temperature=owner.temperature)
 
 
@@ -366,7 +371,9 @@ class FewLabelClassifier(SelfLearningClassifier):
         y : array-like of shape (n_samples,)
             Labels, with unlabelled rows marked (see ``missing_label``).
         sample_weight : array-like of shape (n_samples,), optional
-            For the families that take weights.
+            For the families that take weights. A labelled row of weight 0 is as if it had no label
+            (no family learns it, nor is judged by it); others count alike in errors, calibration
+            and bounds, whatever their weights.
         """
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("sample_weight is zero for every row: give some rows weight.")

@@ -40,8 +40,10 @@ from fewlabel._scikit import (
 )
 from fewlabel._targets import UNLABELED, encode_target, labeled_part
 from fewlabel._training import TrainingSet, default_forest
+from fewlabel._validation import check_weights
 from fewlabel.assessment import transduction_bounds
 from fewlabel.bounds import Bound
+from fewlabel.held_out import unequal
 from fewlabel.out_of_core import as_rows
 from fewlabel.policies import Policy, make_policy
 from fewlabel.statistics import Floats, Ints
@@ -126,6 +128,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Votes of ``initial_estimator_`` for the unlabelled rows, in row order.
     label_proba_ : ndarray of shape (n_unlabeled, n_classes)
         What stood for P(Y|x) of the unlabelled rows in these bounds, in row order.
+    labeled_weight_ : ndarray of shape (n_labeled,) or None
+        Weights that ``fit`` was given for the labelled rows; None if they weigh the same.
     n_features_in_, feature_names_in_ : as in scikit-learn, if the base estimator has them
 
     Examples
@@ -200,7 +204,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         y : array-like of shape (n_samples,)
             Labels, with unlabelled rows marked (see ``missing_label``).
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, multiplied with those of ``pseudo_weight``.
+            Weights of the rows, multiplied with those of ``pseudo_weight``. :meth:`bounds` leaves
+            labelled rows of weight 0 out; it counts the others alike.
         unlabeled : UnlabeledRows, DaskRows, path, Arrow data set, callable or list, optional
             Unlabelled rows that need not fit in memory, see :class:`UnlabeledRows`; X and y are
             then the labelled rows, and ``transduction_`` etc. go to a folder, not into memory.
@@ -211,6 +216,9 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         policy = make_policy(self.policy)
         if unlabeled is not None:
             rows, routed = as_rows(unlabeled), routed_fit_params(self, params)
+            if sample_weight is not None:
+                sample_weight = check_weights(sample_weight, n_rows(X))
+            self.labeled_weight_ = unequal(sample_weight)
             return learn_in_chunks(self, X, y, rows, policy, sample_weight, routed)
         X = self._checked_rows(X, reset=True)
         codes, self.classes_ = encode_target(y, self.missing_label)
@@ -229,6 +237,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             fit_params=routed_fit_params(self, params),
             rng=np.random.default_rng(seeds[1]),
         )
+        weight = training.weight
+        self.labeled_weight_ = unequal(None if weight is None else weight[training.labeled])
         if len(training.unlabeled) == 0:
             warnings.warn(
                 f"y has no unlabelled row: {type(self).__name__} learns from the labelled rows "
@@ -354,7 +364,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Parameters
         ----------
         X, y
-            Those of ``fit``.
+            Those of ``fit``. Labelled rows that had weight 0 there are left out.
         **options : dict
             ``y_true``, true labels as far as they are known, or ``X_test`` and ``y_test``: fill the
             column ``excess``, how far each number is from the true error. ``method`` and

@@ -15,12 +15,19 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fewlabel._scikit import fit_weight_name, n_rows, take_rows
+from fewlabel._scikit import n_rows, take_rows
 from fewlabel._targets import UNLABELED
 from fewlabel.baselines._base import SemiSupervisedClassifier
 from fewlabel.calibration import calibrated, calibration_power
 from fewlabel.families import FAMILIES, Family, RangeScaler, Voter
-from fewlabel.held_out import CANNOT_LEARN, cross_fit, folds_of, seen_in_training
+from fewlabel.held_out import (
+    CANNOT_LEARN,
+    cross_fit,
+    folds_of,
+    rows_with_weight,
+    seen_in_training,
+    weight_params,
+)
 from fewlabel.statistics import Floats, Ints
 from fewlabel.votes import vote_matrix
 
@@ -42,15 +49,26 @@ class Workbench:
     n_classes : int
     seed : int
     n_jobs : int or None
+    labeled_weight : ndarray of shape (n_labeled,), optional
+        Weights of the labelled rows. One of weight 0 judges nobody; the others count alike, and
+        held-out fits heed their weights.
     """
 
     def __init__(
-        self, X: Any, codes: Ints, n_classes: int, seed: int, n_jobs: int | None = None
+        self,
+        X: Any,
+        codes: Ints,
+        n_classes: int,
+        seed: int,
+        n_jobs: int | None = None,
+        labeled_weight: Floats | None = None,
     ) -> None:
         self.X, self.codes, self.n_classes = X, codes, n_classes
         self.seed, self.n_jobs = seed, n_jobs
         self.labeled = np.flatnonzero(codes != UNLABELED)
-        self.folds = folds_of(len(self.labeled), N_FOLDS, seed)
+        # Positions in `labeled` of the rows that judge, and their weights.
+        self.judges, self.judges_weight = rows_with_weight(len(self.labeled), labeled_weight)
+        self.folds = folds_of(len(self.judges), N_FOLDS, seed)
         shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(codes == UNLABELED))
         self.unlabeled_at_random = shuffled
         self._views: dict[str, tuple[Any, Any]] = {"none": (None, X)}
@@ -97,10 +115,11 @@ class Workbench:
     ) -> Voter:
         scaler, X = self.view(family.scaling)
         model = family.make(self.seed, self.n_jobs)
+        params = weight_params(model, weight)
+        if weight is not None and not params:
+            # Who takes no weights is not shown what has none.
+            rows, codes = rows[weight > 0], codes[weight > 0]
         if not isinstance(model, SemiSupervisedClassifier):
-            params = {}
-            if weight is not None and (name := fit_weight_name(model)):
-                params[name] = weight
             model.fit(take_rows(X, rows), codes, **params)
         else:
             target = np.full(n_rows(X), UNLABELED)
@@ -135,16 +154,20 @@ class Workbench:
         # The same folds for every family: errors on the same rows, from training sets of the same
         # rows, differ less by chance. Out-of-bag votes would be cheaper for a forest, but they come
         # from smaller training sets than those it is compared with.
-        labeled, codes = self.labeled, self.codes[self.labeled]
+        rows, weight = self.labeled[self.judges], self.judges_weight
+        codes = self.codes[rows]
 
         def vote(train: Ints, test: Ints) -> Floats:
+            of_train = None if weight is None else weight[train]
             try:
-                part = self.train(family, labeled[train], codes[train], like=voter)
-                return self.vote(part, family, labeled[test])
+                part = self.train(family, rows[train], codes[train], of_train, like=voter)
+                return self.vote(part, family, rows[test])
             except CANNOT_LEARN:  # a fold that a family cannot learn from counts as wrong
                 return np.zeros((len(test), self.n_classes))
 
-        return cross_fit(vote, codes, self.n_classes, self.folds)
+        votes = np.zeros((len(self.labeled), self.n_classes))
+        votes[self.judges] = cross_fit(vote, codes, self.n_classes, self.folds)
+        return votes
 
     def accuracy(self, held_out: Floats) -> float:
         """Share of the labelled rows that held-out votes get right; no vote is wrong.
@@ -152,7 +175,7 @@ class Workbench:
         Rows whose class the training part of their fold lacks do not count; NaN if there are no
         others.
         """
-        codes = self.codes[self.labeled]
+        held_out, codes = held_out[self.judges], self.codes[self.labeled[self.judges]]
         right = (held_out.argmax(axis=1) == codes) & held_out.any(axis=1)
         judged = seen_in_training(codes, self.folds)
         return float(right[judged].mean()) if judged.any() else float("nan")
