@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import fields
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fewlabel import VoteStatistics, optimal_thresholds, risk_bound
-from fewlabel.statistics import _distinct
+from fewlabel.statistics import _distinct, _few_distinct, open_cells
 from strategies import votes_and_proba
 
 
@@ -130,3 +131,42 @@ def test_blocks_of_rows_change_nothing(monkeypatch, resolution):
     np.testing.assert_array_equal(optimal_thresholds(votes, proba, resolution=resolution), whole[0])
     blocks = risk_bound(votes, proba, thresholds=0.3, resolution=resolution)
     assert blocks == pytest.approx(whole[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("resolution", [None, 7])
+def test_blocks_are_merged_as_they_come(monkeypatch, resolution):
+    """The sums are those of all blocks merged at once, to the last bit."""
+    monkeypatch.setattr("fewlabel.statistics._BLOCK_ROWS", 16)
+    rng = np.random.default_rng(0)
+    votes = rng.multinomial(20, [0.2, 0.5, 0.3], size=500) / 20
+    proba = rng.dirichlet(np.ones(3), size=500)
+    blocks = [
+        VoteStatistics.from_votes(votes[s : s + 16], proba[s : s + 16], resolution=resolution)
+        for s in range(0, 500, 16)
+    ]
+    at_once = VoteStatistics.merge(blocks).cells
+    for mine, theirs in zip(open_cells(votes, proba, resolution).cells, at_once, strict=True):
+        for field in fields(mine):
+            np.testing.assert_array_equal(getattr(mine, field.name), getattr(theirs, field.name))
+
+
+def test_memory_of_bins_does_not_grow_with_the_rows(monkeypatch):
+    monkeypatch.setattr("fewlabel.statistics._BLOCK_ROWS", 500)
+    peaks = []
+    for n in (2_000, 20_000):
+        votes = np.random.default_rng(0).dirichlet(np.ones(6), size=n)
+        tracemalloc.start()
+        next(open_cells(votes, votes, 500).cells)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]
+
+
+def test_whether_votes_are_few_is_asked_of_rows_from_all_over():
+    rng = np.random.default_rng(0)
+    alike = rng.multinomial(20, [0.2, 0.5, 0.3], size=4_000) / 20
+    continuous = rng.dirichlet(np.ones(3), size=4_000)
+    assert _few_distinct(alike)
+    assert not _few_distinct(continuous)
+    assert not _few_distinct(np.concatenate([alike, continuous]))
+    assert not _few_distinct(np.concatenate([continuous, alike]))

@@ -36,6 +36,9 @@ _BUCKETS = 4096
 # Rows of a block: its votes and label probabilities stay in the processor's cache.
 _BLOCK_ROWS = 16_384
 
+# Rows that tell whether votes are few.
+_SAMPLE_ROWS = 2_048
+
 
 @dataclass(frozen=True)
 class ClassCells:
@@ -301,24 +304,26 @@ def iter_class_cells(
 def _iter_few_cells(
     votes: Floats, label_proba: Floats, resolution: int | None, lowest: Floats | None
 ) -> Iterator[ClassCells]:
-    # Where cells are few, blocks of rows that stay in the processor's cache are summed and merged.
-    blocks = [
-        iter_class_cells(
+    # Where cells are few, blocks of rows that stay in the processor's cache are summed, and merged
+    # as they come: no more than the cells of one block and those of all rows so far is in memory.
+    total: dict[int, ClassCells] = {}
+    for start in range(0, len(votes), _BLOCK_ROWS):
+        block = iter_class_cells(
             votes[start : start + _BLOCK_ROWS],
             label_proba[start : start + _BLOCK_ROWS],
             resolution=resolution,
             lowest=lowest,
         )
-        for start in range(0, len(votes), _BLOCK_ROWS)
-    ]
-    every = [list(block) for block in blocks]
-    return (ClassCells.merge(same) for same in zip(*every))
+        for j, cells in enumerate(block):
+            total[j] = ClassCells.merge([total[j], cells]) if j in total else cells
+    return iter(total.values())
 
 
 def _few_distinct(votes: Floats) -> bool:
     """Whether a sample of rows has few distinct votes, as those of a forest are."""
-    sample = votes[:2048]
-    return all(len(np.unique(column)) <= 512 for column in sample.T)
+    # From all over the array: rows that come sorted may begin with equal votes.
+    step = -(-len(votes) // _SAMPLE_ROWS)
+    return all(len(np.unique(column)) <= 512 for column in votes[::step].T)
 
 
 def _lowest_predictions(votes: Floats, resolution: int | None) -> Floats:
