@@ -288,7 +288,7 @@ def test_bad_input_is_an_error_that_says_what(fitted, digits):
     X, y, masked = digits
     for truth, message in (
         (y.astype(str), "no class of fit"),
-        (masked, "no class of fit"),
+        (masked, "no label for any unlabelled row"),
         (np.tile(y, 2), "one entry for each of the 600 rows"),
         (y[:5], "one entry for each of the 600 rows"),
     ):

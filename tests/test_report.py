@@ -267,6 +267,23 @@ def test_other_label_probabilities(choice: str):
     assert summary["calibration"] is None
 
 
+def test_truth_written_otherwise_is_refused(fitted):
+    """Not "in truth 100 % are wrong"."""
+    clf, X, target, y = fitted
+    with pytest.raises(ValueError, match="no class of fit"):
+        clf.report(X, target, y_true=y.astype(str))
+
+
+def test_true_classes_without_a_labelled_row_are_named(fitted):
+    clf, X, target, y = fitted
+    truth = y.astype(object)
+    truth[-3:] = "silver"
+    summary = summarize(clf, X, target, y_true=truth)
+    assert summary["unknown_classes"] == {"silver": 3}
+    assert any("3 rows are truly “silver”" in text for text in summary["warnings"])
+    assert summarize(clf, X, target, y_true=y)["unknown_classes"] == {}
+
+
 def test_truth_of_another_length(fitted):
     clf, _, _, y = fitted
     with pytest.raises(ValueError, match="one entry for each of the 300 rows"):

@@ -166,8 +166,8 @@ def labeled_part(
     labeled = np.flatnonzero(~unlabeled_mask(y, missing_label))
     if len(labeled) == 0:
         raise ValueError("y has no labelled row to score on.")
-    if len(labeled) == n_rows(X):
-        return labeled, X, y
     # Not cast to the type of the classes: that would cut "ab" to a class "a", and 0.5 to 0.
     truth = _as_numbers(as_column(y)[labeled])
+    if len(labeled) == n_rows(X):
+        return labeled, X, truth
     return labeled, take_rows(indexable_rows(X), labeled), truth

@@ -196,6 +196,11 @@ def true_codes(
     labels = column[rows[known]].tolist()
     stated = np.array([label in order or label != marker for label in labels], dtype=bool)
     codes = np.array([order.get(label, -1) for label in labels], dtype=np.intp)
+    if stated.any() and not (codes[stated] >= 0).any():
+        raise ValueError(
+            f"y_true has no class of fit for any unlabelled row: the classes are "
+            f"{classifier.classes_[:5]}, y_true begins with {column[:5]}. Write both alike."
+        )
     return known[stated], codes[stated]
 
 
@@ -226,11 +231,8 @@ def transduction_bounds(
     if y_true is not None:
         unlabeled = np.flatnonzero(encode_target(y, classifier.missing_label)[0] == UNLABELED)
         known, codes = true_codes(classifier, y_true, unlabeled)
-        if not (codes >= 0).any():
-            raise ValueError(
-                f"y_true has no class of fit for any unlabelled row: the classes are "
-                f"{classifier.classes_[:5]}, y_true begins with {as_column(y_true)[:5]}."
-            )
+        if len(known) == 0:
+            raise ValueError("y_true has no label for any unlabelled row.")
         error = float(np.mean(evidence.votes[known].argmax(axis=1) != codes))
     elif y_test is not None:
         error = 1.0 - float(classifier.score(X_test, y_test))

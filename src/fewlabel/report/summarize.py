@@ -81,6 +81,7 @@ def summarize(
         "calibration": None if state.calibration is None else asdict(state.calibration),
         "label_next": _label_next(clf, state, show_rows),
         "assumption": assumption,
+        "unknown_classes": known.unknown if known else {},
         "notes": list(notes),
     }
     summary["warnings"] = warnings_of(summary)

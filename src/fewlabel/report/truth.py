@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewlabel._targets import as_column
 from fewlabel.assessment import true_codes
 from fewlabel.report.state import FinalState
 from fewlabel.statistics import Floats, Ints
@@ -35,6 +37,8 @@ class Truth:
     round : ndarray of int
         In which round they were pseudo-labelled; -1 for never.
     n_classes : int
+    unknown : dict
+        Classes that no labelled row has, as texts, and how many of the rows are of them.
     """
 
     position: Ints
@@ -42,17 +46,20 @@ class Truth:
     wrong: NDArray[np.bool_]
     round: Ints
     n_classes: int
+    unknown: dict[str, int]
 
     @classmethod
     def of(cls, clf: Any, state: FinalState, truth: ArrayLike) -> Self:
         """Match true labels, as far as they are known, with the unlabelled rows."""
         position, code = true_codes(clf, truth, state.rows)
+        outside = as_column(truth)[state.rows[position[code < 0]]]
         return cls(
             position=position,
             code=code,
             wrong=code != state.label[position],
             round=clf.labeled_iter_[state.rows[position]],
             n_classes=len(clf.classes_),
+            unknown=dict(Counter(map(str, outside)).most_common()),
         )
 
     def compare(self, votes: Floats, thresholds: Floats | None) -> dict[str, Any]:

@@ -29,7 +29,8 @@ def voters_of(clf: Any) -> dict[str, Any] | None:
         return None
     given = clf.labeled_iter_ == 0
     codes = np.searchsorted(clf.classes_, clf.transduction_[given])
-    judged = can_be_judged(codes)
+    votes = clf.initial_estimator_.held_out_votes_
+    judged = can_be_judged(codes, clf.labeled_weight_) & votes.any(axis=1)
     n = int(judged.sum())
     families: list[dict[str, Any]] = [
         {
@@ -42,7 +43,7 @@ def voters_of(clf: Any) -> dict[str, Any] | None:
         }
         for record in clf.voters_
     ]
-    right = clf.initial_estimator_.held_out_votes_.argmax(axis=1) == codes
+    right = votes.argmax(axis=1) == codes
     return {
         "families": sorted(families, key=_order),
         "n_voting": sum(family["weight"] > 0 for family in families),

@@ -111,6 +111,11 @@ def warnings_of(summary: dict[str, Any]) -> list[str]:
             f"No unlabelled row is predicted to be {_either(silent)}. Either there is none, or the "
             f"labelled rows do not show how to recognise it: label more of it if it should occur."
         )
+    found += [
+        f"{count(n, 'row')} {'is' if n == 1 else 'are'} truly “{name}”, a class without a labelled "
+        f"row: their labels are wrong whatever they are. Label some of them."
+        for name, n in list(summary.get("unknown_classes", {}).items())[:3]
+    ]
     few = [c["name"] for c in classes if c["n_given"] < FEW_LABELS]
     if few:
         found.append(
