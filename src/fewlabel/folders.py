@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from fewlabel._chunk_rows import Rows
 from fewlabel._chunk_source import open_chunks
 from fewlabel._errors import UserError, shorten
+from fewlabel.cells import plain_column
 from fewlabel.distributed import DaskRows, open_client
 from fewlabel.out_of_core import UnlabeledRows
 from fewlabel.preprocessing import (
     Column,
     make_transformer,
-    plain_column,
     plan_columns,
     to_frame,
 )
