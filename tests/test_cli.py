@@ -230,6 +230,19 @@ def completions(line: str, folder: Path) -> list[str]:
     return answer.stdout.split()
 
 
+def test_a_column_filled_with_the_labels_is_left_out(fewlabel: Runner, tmp_path: Path):
+    """It would be a perfect feature of the labelled rows, and a wrong one of all others."""
+    write_table(tmp_path, Segment=columns()["segment"], id=list(range(60)))
+    options = ["--target", "segment", "--drop", "colour", "--learner", "forest", "--jobs", "1"]
+    answer = fewlabel(tmp_path, "fit", "table.csv", *options, "--report", "report.md")
+    assert answer.code == 0, answer.err
+    told = [line for line in answer.out.splitlines() if " was left out: " in line]
+    assert told[0].startswith("! column 'Segment' was left out: filled in 14 labelled rows")
+    assert told[1:] == ["! column 'id' was left out: counts the rows: a row number or identifier"]
+    page = (tmp_path / "report.md").read_text()
+    assert "| Segment | left out | filled in 14 labelled rows and 0 others" in page
+
+
 # --- the learner -----------------------------------------------------------------------------
 
 

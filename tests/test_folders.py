@@ -79,7 +79,8 @@ def test_local_scheduler(folder):
     )
     assert answer.returncode == 0, answer.stderr
     assert "270 rows labelled from 30 labels" in answer.stdout
-    assert "!" not in answer.stdout  # who asks for the forest need not be told of it
+    assert "! column 'id' was left out: counts the rows" in answer.stdout
+    assert answer.stdout.count("!") == 1  # who asks for the forest need not be told of it
     assert set(labels(folder.parent / "labels").values()) == LABELS
 
 
@@ -114,6 +115,16 @@ def strict(text: str) -> dict[str, Any]:
         raise ValueError(f"{constant} is not JSON")
 
     return json.loads(text, parse_constant=refuse)
+
+
+def test_a_column_filled_with_the_labels_is_left_out(fewlabel, folder):
+    table = columns(n=60, n_labeled=20)
+    table["note"] = [f"{i % 3}" if i < 20 else None for i in range(60)]
+    write(folder, all=table)
+    answer = fewlabel(folder.parent, "fit", "customers", "--target", "segment", "--json")
+    assert answer.code == 0, answer.err
+    told = json.loads(answer.out)
+    assert "column 'note' was left out: filled in 20 labelled rows" in told["notes"][0]
 
 
 def test_labelled_rows_may_have_a_file_of_their_own(fewlabel, folder):

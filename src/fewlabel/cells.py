@@ -71,6 +71,16 @@ def missing_numbers(column: pa.ChunkedArray) -> np.ndarray:
     return np.asarray(missing)
 
 
+def empty_cells(column: pa.ChunkedArray) -> np.ndarray:
+    """Cells without a value, or with a text that means so."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    if pa.types.is_string(column.type):
+        return missing_numbers(column)
+    return np.asarray(pc.is_null(column, nan_is_null=True))
+
+
 def numbers(column: pa.ChunkedArray) -> np.ndarray:
     """Numbers, NaN where there is none."""
     import pyarrow as pa

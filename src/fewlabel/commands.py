@@ -55,7 +55,7 @@ def fit_command(
     console.done()
     written = {"out": out, "model": model, "report": report}
     files = {key: str(path) for key, path in written.items() if path is not None}
-    _tell_fit(console, result.summary, files)
+    _tell_fit(console, result.summary, result.left_out, files)
 
 
 def fit_folder_command(
@@ -112,10 +112,12 @@ def default_output(table: Path, word: str) -> Path:
     return Path(f"{stem}-{word}{dot}{ending}")
 
 
-def _tell_fit(console: Console, summary: dict[str, Any], files: dict[str, str]) -> None:
+def _tell_fit(
+    console: Console, summary: dict[str, Any], left_out: list[str], files: dict[str, str]
+) -> None:
     for sentence in summary["headline"]:
         console.say(sentence)
-    for item in summary["warnings"] + summary["notes"]:
+    for item in left_out + summary["warnings"] + summary["notes"]:
         console.say(f"! {item}")
     if summary["settings"]["budget_used"]:
         console.say(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,8 @@ from fewlabel.distributed import DaskRows, open_client
 from fewlabel.out_of_core import UnlabeledRows
 from fewlabel.preprocessing import (
     Column,
+    filled_with_labels,
+    left_out_lines,
     make_transformer,
     plan_columns,
     to_frame,
@@ -101,7 +103,9 @@ def fit_folder(
     labels = target_labels(labeled.column(options.target), options.unlabeled)
     check_labels(labels if len(labels) == n_rows else np.append(labels, [None]), options.target)
     leave_out, notes = columns_left_out(head, options)
-    plan = plan_columns(head, leave_out=leave_out)
+    silent = _filled_with_labels(head, labeled, options, leave_out)
+    plan = plan_columns(head, leave_out=leave_out | silent)
+    notes = [*left_out_lines(plan, leave_out), *notes]
     frame = to_frame(labeled, plan)
     transformer = make_transformer(plan).fit(_joined(to_frame(head, plan), frame))
     X = transformer.transform(frame)
@@ -167,6 +171,18 @@ def _first_look(folder: Path, options: FitOptions) -> tuple[pa.Table, pa.Table, 
             "Write the files anew with one type for each column.",
         ) from error
     return together[0], together[1], n_rows
+
+
+def _filled_with_labels(
+    head: pa.Table, labeled: pa.Table, options: FitOptions, skip: Collection[str]
+) -> dict[str, str]:
+    """The same as for a table, of all labelled rows and the unlabelled ones among the first."""
+    import pyarrow as pa
+
+    labels = target_labels(head.column(options.target), options.unlabeled)
+    others = head.filter(pa.array([label is None for label in labels]))
+    rows = pa.concat_tables([labeled, others], promote_options="permissive")
+    return filled_with_labels(rows, np.arange(rows.num_rows) < labeled.num_rows, skip)
 
 
 def _as_table(raw: Any) -> pa.Table:

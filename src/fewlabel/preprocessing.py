@@ -12,11 +12,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewlabel._errors import UserError, listing, shorten
 from fewlabel.cells import (
     READERS,
     categories,
+    empty_cells,
     filled_cells,
     missing_numbers,
     numbers,
@@ -30,12 +32,17 @@ if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
 
 MAX_CATEGORIES = 20
+_LINES = 5  # about columns left out; a table may have thousands
 
 # A column is one of numbers (dates) if at least this share of its filled cells are.
 _MOSTLY = 0.9
 # Text with more different values than this share of its rows names rows rather than kinds of rows.
 _IDENTIFIER_SHARE = 0.9
 _IDENTIFIER_ROWS = 20
+# A column was filled together with the target if unlabelled rows have at most this share of the
+# filled cells that labelled ones let expect. Where few are expected they may be absent by chance.
+_FILLED_BESIDES = 0.05
+_FEWEST_EXPECTED = 5
 
 _TREATMENT = {
     "number": "used as it is; a missing value becomes the median, and a flag marks it",
@@ -86,6 +93,40 @@ def plan_columns(table: pa.Table, *, leave_out: dict[str, str]) -> list[Column]:
             f"No column is left to learn from ({reasons}).", "Add columns that describe the rows."
         )
     return plan
+
+
+def filled_with_labels(
+    table: pa.Table, labeled: NDArray[np.bool_], skip: Collection[str]
+) -> dict[str, str]:
+    """Columns that are filled beside a label and hardly anywhere else, and why to skip them.
+
+    They look like perfect features, since they are known for the rows that teach, and say nothing
+    about the rows that are to be labelled.
+    """
+    found = {}
+    for name, column in zip(table.column_names, table.columns):
+        if name in skip:
+            continue
+        filled = ~empty_cells(plain_column(column))
+        expected = filled[labeled].mean() * (~labeled).sum()
+        n_besides = filled[~labeled].sum()
+        if expected >= _FEWEST_EXPECTED and n_besides <= _FILLED_BESIDES * expected:
+            found[name] = (
+                f"filled in {filled[labeled].sum():,} labelled rows and {n_besides:,} others: it "
+                f"says nothing about the rows to label"
+            )
+    return found
+
+
+def left_out_lines(plan: Collection[Column], asked: Collection[str]) -> list[str]:
+    """Tell which columns are left out though nobody asked for it."""
+    lines = [
+        f"column '{shorten(column.name)}' was left out: {column.treatment}"
+        for column in plan
+        if column.kind == "left out" and column.name not in asked
+    ]
+    n_more = len(lines) - _LINES
+    return lines if n_more <= 0 else [*lines[:_LINES], f"and {n_more:,} more columns"]
 
 
 def _unit(column: pa.ChunkedArray) -> str:

@@ -18,7 +18,13 @@ from fewlabel._errors import UserError, listing, shorten
 from fewlabel.families import FAMILIES
 from fewlabel.mixed_vote import FewLabelClassifier
 from fewlabel.model_files import TableModel
-from fewlabel.preprocessing import make_transformer, plan_columns, to_frame
+from fewlabel.preprocessing import (
+    filled_with_labels,
+    left_out_lines,
+    make_transformer,
+    plan_columns,
+    to_frame,
+)
 from fewlabel.report.state import FinalState, combine
 from fewlabel.report.summarize import summarize, without_cells
 from fewlabel.self_learning import SelfLearningClassifier
@@ -65,11 +71,12 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class FitResult:
-    """What came of it."""
+    """What came of it; ``left_out`` tells which columns were left out without being asked for."""
 
     table: pa.Table
     model: TableModel
     summary: dict[str, Any]
+    left_out: list[str]
 
 
 def fit_table(path: Path, options: FitOptions) -> FitResult:
@@ -80,7 +87,9 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     leave_out, notes = columns_left_out(table, options)
     labels = target_labels(table.column(options.target), options.unlabeled)
     check_labels(labels, options.target)
-    plan = plan_columns(table, leave_out=leave_out)
+    labeled = np.array([label is not None for label in labels])
+    silent = filled_with_labels(table, labeled, leave_out)
+    plan = plan_columns(table, leave_out=leave_out | silent)
     frame = to_frame(table, plan)
     transformer = make_transformer(plan)
     X = transformer.fit_transform(frame)
@@ -113,7 +122,12 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
         target=options.target,
         summary=without_cells(summary),
     )
-    return FitResult(_with_labels(table, clf, state, options.target), model, summary)
+    return FitResult(
+        table=_with_labels(table, clf, state, options.target),
+        model=model,
+        summary=summary,
+        left_out=left_out_lines(plan, leave_out),
+    )
 
 
 # --- checks ----------------------------------------------------------------------------------
