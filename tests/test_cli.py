@@ -368,6 +368,13 @@ UNUSUAL: dict[str, tuple[str, Any, list[str]]] = {
         lambda p, t: p.write_text(csv_text({**t, "segment": [s or "-1" for s in t["segment"]]})),
         ["--unlabeled", "-1"],
     ),
+    "empty cells and another mark": (
+        "t.csv",
+        lambda p, t: p.write_text(
+            csv_text({**t, "segment": t["segment"][:50] + ["NA"] * 10}),
+        ),
+        ["--unlabeled", "NA"],
+    ),
     "columns of every kind": (
         "t.csv",
         lambda p, t: p.write_text(

@@ -114,6 +114,9 @@ BAD = {
     "none labelled": fit(table(segment=[""] * 60), "is empty"),
     "all labelled": fit(table(segment=["a", "b"] * 30), "nothing to fill"),
     "all labelled, -1 among them": fit(table(segment=["a", "-1", "b"] * 20), "--unlabeled '-1'"),
+    "a mark besides empty cells": fit(
+        table(segment=["a", "b", "", "NA"] * 15), "If 'NA' marks unlabelled rows"
+    ),
     "one class": fit(table(segment=["a"] * 5 + [""] * 55), "the same label, 'a'"),
     "each label once": fit(
         table(segment=[f"n{i}" for i in range(59)] + [""]), "a label of its own"

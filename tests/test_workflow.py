@@ -43,6 +43,9 @@ def test_labels_of_a_dictionary_and_a_marker():
         ([None, None], "Every cell of the target 'y' is empty"),
         (["a", "b"], "Leave the target's cell empty"),
         (["a", "-1"], "add --unlabeled '-1'"),
+        (["a", "b", "NA", None], "add --unlabeled 'NA'; if it is a class, add --unlabeled ''"),
+        (["a", "?", None], "has empty cells and cells with '\\?'"),
+        (["0", "1", "-1", None], "add --unlabeled '-1'"),
         (["a", "a", None], "the same label, 'a'"),
         ([str(i) for i in range(21)] + [None], "a label of its own"),
         ([str(i // 2) for i in range(2002)] + [None], "1,001 different labels"),
@@ -51,3 +54,16 @@ def test_labels_of_a_dictionary_and_a_marker():
 def test_labels_that_nothing_can_be_learned_from(labels: list[str | None], message: str):
     with pytest.raises(UserError, match=message):
         check_labels(np.array(labels, dtype=object), "y")
+
+
+@pytest.mark.parametrize(
+    ("labels", "unlabeled"),
+    [
+        (["a", "NA", None], ""),
+        (["a", "b", "NA", None], "?"),
+        (["1", "-1", None], None),  # without -1 there would be one class
+        (["a", "banana", None], None),
+    ],
+)
+def test_labels_that_are_classes_by_what_was_said(labels: list[str | None], unlabeled: str | None):
+    check_labels(np.array(labels, dtype=object), "y", unlabeled)

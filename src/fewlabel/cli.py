@@ -95,8 +95,11 @@ def fit(
     ] = None,
     truth: Truth = None,
     unlabeled: Annotated[
-        str, typer.Option(help="Text that marks an unlabelled row, besides an empty cell.")
-    ] = "",
+        str | None,
+        typer.Option(
+            help="Text that marks an unlabelled row, besides an empty cell; '' for none.",
+        ),
+    ] = None,
     learner: Annotated[
         Literal["mixed", "forest"] | None,
         typer.Option(

@@ -53,7 +53,7 @@ class TableLayout:
     plan: list[Column]
     transformer: Any
     target: str
-    unlabeled: str
+    unlabeled: str | None
     width: int
 
     def conform(self, raw: Any) -> tuple[Any, NDArray[np.intp]]:
@@ -101,7 +101,8 @@ def fit_folder(
     options.progress(f"reading {folder.name}")
     head, labeled, n_rows = _first_look(folder, options)
     labels = target_labels(labeled.column(options.target), options.unlabeled)
-    check_labels(labels if len(labels) == n_rows else np.append(labels, [None]), options.target)
+    all_labels = labels if len(labels) == n_rows else np.append(labels, [None])
+    check_labels(all_labels, options.target, options.unlabeled)
     leave_out, notes = columns_left_out(head, options)
     silent = _filled_with_labels(head, labeled, options, leave_out)
     plan = plan_columns(head, leave_out=leave_out | silent)

@@ -52,13 +52,14 @@ class FitOptions:
     """How to read and learn from a table; see ``fewlabel fit --help``.
 
     None for ``learner`` is "mixed" where that is possible; for ``max_train`` it is the learner's
-    own budget, and 0 is none.
+    own budget, and 0 is none. ``unlabeled`` marks unlabelled rows besides empty cells; None is
+    nothing, but then labels that look like such a mark are refused.
     """
 
     target: str
     drop: Sequence[str] = ()
     truth: str | None = None
-    unlabeled: str = ""
+    unlabeled: str | None = None
     learner: Literal["mixed", "forest"] | None = None
     policy: str = "bound"
     seed: int = 0
@@ -86,7 +87,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     table = read_table(path, encoding=options.encoding)
     leave_out, notes = columns_left_out(table, options)
     labels = target_labels(table.column(options.target), options.unlabeled)
-    check_labels(labels, options.target)
+    check_labels(labels, options.target, options.unlabeled)
     labeled = np.array([label is not None for label in labels])
     silent = filled_with_labels(table, labeled, leave_out)
     plan = plan_columns(table, leave_out=leave_out | silent)
@@ -169,7 +170,7 @@ def require_column(names: list[str], wanted: str, option: str) -> None:
         )
 
 
-def target_labels(column: pa.ChunkedArray, unlabeled: str) -> NDArray[Any]:
+def target_labels(column: pa.ChunkedArray, unlabeled: str | None) -> NDArray[Any]:
     """Labels as texts, None where there is none."""
     import pyarrow as pa
     from pyarrow import compute as pc
@@ -182,13 +183,16 @@ def target_labels(column: pa.ChunkedArray, unlabeled: str) -> NDArray[Any]:
         whole = pc.and_(pc.equal(finite, pc.floor(finite)), pc.less(pc.abs(finite), 2.0**53))
         column = finite.cast(pa.int64()) if pc.all(whole).as_py() else finite
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    empty = pc.or_kleene(pc.equal(text, ""), pc.equal(text, unlabeled.strip()))
+    empty = pc.or_kleene(pc.equal(text, ""), pc.equal(text, (unlabeled or "").strip()))
     filled = pc.if_else(pc.fill_null(empty, True), None, text)
     return np.array(filled.to_pylist(), dtype=object)
 
 
-def check_labels(labels: NDArray[Any], target: str) -> None:
-    """Raise unless some rows are labelled, some are not, and the classes make sense."""
+def check_labels(labels: NDArray[Any], target: str, unlabeled: str | None = None) -> None:
+    """Raise unless some rows are labelled, some are not, and the classes make sense.
+
+    ``unlabeled`` is what the user says that marks unlabelled rows, None for nothing.
+    """
     given = [label for label in labels if label is not None]
     name = shorten(target)
     if not given:
@@ -198,13 +202,15 @@ def check_labels(labels: NDArray[Any], target: str) -> None:
         )
     classes = sorted(set(given))
     if len(given) == len(labels):
-        marker = next((c for c in classes if c.lower() in _MARKERS), None)
+        marker = _marker(classes)
         raise UserError(
             f"Every row has a label in '{name}', so there is nothing to fill.",
             f"If '{marker}' marks unlabelled rows, add --unlabeled '{marker}'."
             if marker
             else "Leave the target's cell empty in rows that shall be labelled.",
         )
+    if unlabeled is None:
+        _check_marker(classes, name)
     if len(classes) < 2:
         raise UserError(
             f"All labelled rows of '{name}' have the same label, '{shorten(classes[0])}'.",
@@ -220,6 +226,24 @@ def check_labels(labels: NDArray[Any], target: str) -> None:
         raise UserError(
             f"Each of the {len(given):,} labelled rows of '{name}' has a label of its own.",
             "It seems to hold names or numbers, not classes; choose another column.",
+        )
+
+
+def _marker(classes: list[str]) -> str | None:
+    """The first label that looks like a mark of unlabelled rows."""
+    return next((c for c in classes if c.lower() in _MARKERS), None)
+
+
+def _check_marker(classes: list[str], name: str) -> None:
+    """Raise if some of the unlabelled rows may have a mark, while the others are empty."""
+    if classes == ["-1", "1"]:  # without -1 there would be one class: it is no mark
+        return
+    marker = _marker(classes)
+    if marker is not None:
+        raise UserError(
+            f"The target '{name}' has empty cells and cells with '{marker}': is that a class?",
+            f"If '{marker}' marks unlabelled rows, add --unlabeled '{marker}'; if it is a class, "
+            f"add --unlabeled ''.",
         )
 
 
