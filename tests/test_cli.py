@@ -243,6 +243,25 @@ def test_a_column_filled_with_the_labels_is_left_out(fewlabel: Runner, tmp_path:
     assert "| Segment | left out | filled in 14 labelled rows and 0 others" in page
 
 
+def test_numbers_are_written_as_in_their_country(fewlabel: Runner, tmp_path: Path):
+    """A model reads new tables like the one it was trained on."""
+    plain = columns()
+    german = {**plain, "size": [f"{1000 + v:,.3f}" for v in plain["size"]]}
+    german["size"] = [v.translate(str.maketrans(",.", ".,")) for v in german["size"]]
+    (tmp_path / "t.csv").write_text(csv_text({**german, "id": range(7, 67)}, ";"))
+    outputs = ["--out", "fitted.csv", "--model", "model.skops", "--report", "report.json"]
+    options = ["--target", "segment", "--learner", "forest", "--jobs", "1"]
+    answer = fewlabel(tmp_path, "fit", "t.csv", *options, *outputs)
+    assert answer.code == 0, answer.err
+    read = json.loads((tmp_path / "report.json").read_text())["data"]["columns"][0]
+    assert (read["kind"], read["notation"]) == ("number", "1.234,5")
+    answer = fewlabel(tmp_path, "predict", "model.skops", "t.csv", "--out", "predicted.jsonl")
+    assert answer.code == 0, answer.err
+    lines = [json.loads(line) for line in (tmp_path / "predicted.jsonl").read_text().splitlines()]
+    right = [line["segment_label"] == ("small", "large")[i % 2] for i, line in enumerate(lines)]
+    assert np.mean(right) > 0.85
+
+
 # --- the learner -----------------------------------------------------------------------------
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fewlabel.preprocessing import Column, filled_with_labels, left_out_lines
+from fewlabel.preprocessing import (
+    Column,
+    filled_with_labels,
+    left_out_lines,
+    plan_columns,
+    to_frame,
+)
 
 pa = pytest.importorskip("pyarrow")
 
@@ -45,3 +51,62 @@ def test_columns_left_out_are_told_of_unless_asked_for():
     lines = left_out_lines(plan, asked=["asked"])
     assert lines[0] == "column 'c0' was left out: every cell is empty"
     assert lines[4:] == ["column 'c4' was left out: every cell is empty", "and 2 more columns"]
+
+
+# --- numbers as people write them ------------------------------------------------------------
+
+
+def planned(cells: list[str], *, comma_separated: bool = False) -> tuple[Column, list[float]]:
+    """The plan of a column of text, and its first two numbers."""
+    table = pa.table({"x": cells})
+    column = plan_columns(table, leave_out={}, comma_separated=comma_separated)[0]
+    values = to_frame(table, [column])["x"][:2].tolist() if column.kind == "number" else []
+    return column, values
+
+
+@pytest.mark.parametrize(
+    ("cells", "notation", "sign", "values"),
+    [
+        (["1.5", "-2", "3e3"], "", "", [1.5, -2.0]),
+        (["27.669,5", "-1,5", ""], "1.234,5", "", [27669.5, -1.5]),
+        (["27,669.5", "1.5", "NA"], "1,234.5", "", [27669.5, 1.5]),
+        (["1,234", "12,345", "7"], "1,234.5", "", [1234.0, 12345.0]),
+        (["0,125", "12,345", "7"], "1.234,5", "", [0.125, 12.345]),  # no thousands begin with 0
+        (["$27,669", "-$5", "7"], "1,234.5", "$", [27669.0, -5.0]),
+        (["27.5%", "-3 %", "4%"], "1,234.5", "%", [27.5, -3.0]),
+        (["€ 1.234", "950 €", "7 €"], "1.234,5", "€", [1234.0, 950.0]),
+        (["1\u202f234,5 EUR", "2,5", "7 EUR"], "1 234,5", "EUR", [1234.5, 2.5]),
+        (["1'234.50", "2\u2019000", "7"], "1'234.5", "", [1234.5, 2000.0]),
+    ],
+)
+def test_notations_of_numbers(cells, notation, sign, values):
+    column, read = planned(cells * 10)
+    assert (column.kind, column.notation, column.sign) == ("number", notation, sign)
+    assert read == pytest.approx(values)
+    assert column.treatment.startswith(f"written like {notation} {sign}".strip()) or not notation
+    again = Column(**column.to_dict())
+    assert again == column
+
+
+def test_a_few_thousands_among_plain_numbers():
+    column, _ = planned(["999.5", "12", "3.25"] * 10 + ["1,234.5"])
+    assert column.notation == "1,234.5"
+    column, _ = planned(["999.5", "12", "3.25"] * 10 + ["1,5"])  # not a thousand
+    assert column.notation == ""
+    assert "1 cells that are no number" in column.treatment
+
+
+@pytest.mark.parametrize("cells", [["1,2,3", "2,3", "1"], ["0.5", "50%", "7"], ["Z1", "Z2", "3"]])
+def test_text_that_only_looks_like_numbers(cells):
+    assert planned(cells * 10)[0].kind == "category"
+
+
+def test_commas_among_other_cells_depend_on_the_file():
+    cells = ["1,234", "12,345", "7"] * 10 + ["none known"]
+    assert planned(cells)[1] == pytest.approx([1.234, 12.345])
+    assert planned(cells, comma_separated=True)[0].kind == "category"
+    assert planned(["$12", "$15"] * 10 + ["?!"], comma_separated=True)[1] == [12.0, 15.0]
+
+
+def test_plain_columns_are_kept_as_before():
+    assert set(planned(["1", "2.5"] * 10)[0].to_dict()) == {"name", "kind", "treatment"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -87,14 +88,18 @@ def numbers(column: pa.ChunkedArray) -> np.ndarray:
     from pyarrow import compute as pc
 
     if not pa.types.is_string(column.type):
-        values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    else:
-        text = text_of(column)
-        number = pc.match_substring_regex(
-            text, r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI]nf(inity)?)$"
-        )
-        plain = pc.utf8_ltrim(pc.if_else(number, text, None), "+")
-        values = np.asarray(plain.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        return _floats(column)
+    text = text_of(column)
+    number = pc.match_substring_regex(
+        text, r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI]nf(inity)?)$"
+    )
+    return _floats(pc.utf8_ltrim(pc.if_else(number, text, None), "+"))
+
+
+def _floats(column: pa.ChunkedArray) -> np.ndarray:
+    import pyarrow as pa
+
+    values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     return np.clip(values, -_LARGEST, _LARGEST)  # keeps NaN
 
 
@@ -148,3 +153,101 @@ def categories(column: pa.ChunkedArray) -> np.ndarray:
 
     filled = pc.fill_null(filled_cells(text_of(column)), MISSING_CATEGORY)
     return np.asarray(filled.to_pylist(), dtype=object)
+
+
+# --- numbers as people write them ------------------------------------------------------------
+
+NOTATIONS = {
+    "1,234.5": (",", "."),
+    "1.234,5": (".", ","),
+    "1 234,5": (" ", ","),
+    "1 234.5": (" ", "."),
+    "1'234.5": ("'", "."),
+}
+"""Ways to write a number, by an example: what parts thousands, and what comes before decimals."""
+
+SIGNS = ("%", "$", "€", "£", "¥", "USD", "EUR", "GBP", "CHF")
+"""What may stand beside a number."""
+
+
+def written_numbers(column: pa.ChunkedArray, notation: str, sign: str) -> np.ndarray:
+    """Numbers of one notation and sign, NaN where there is none.
+
+    A currency may be left out in some cells; a percent sign may not, since 0.5 is not 0.5 %.
+    """
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    if not pa.types.is_string(column.type):
+        return _floats(column)
+    group, decimal = NOTATIONS[notation]
+    text = _plain_blanks(text_of(column))
+    number = pc.match_substring_regex(text, _number_pattern(group, decimal, sign))
+    digits = pc.if_else(number, text, None)
+    for mark in (sign, " ", group):
+        digits = pc.replace_substring(digits, mark, "") if mark else digits
+    digits = pc.replace_substring(digits, decimal, ".")
+    return _floats(pc.utf8_ltrim(digits, "+"))
+
+
+def _plain_blanks(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Typographic blanks and apostrophes as those of a keyboard."""
+    from pyarrow import compute as pc
+
+    text = pc.replace_substring_regex(text, "[\u00a0\u2009\u202f]", " ")
+    return pc.replace_substring(text, "\u2019", "'")
+
+
+def _number_pattern(group: str, decimal: str, sign: str) -> str:
+    # Thousands never begin with a zero: 0,123 has decimals.
+    whole = rf"([1-9]\d{{0,2}}([{group}]\d{{3}})+|\d+)"
+    number = rf"{whole}([{decimal}]\d+)?([eE][+-]?\d+)?"
+    if sign == "%":
+        return rf"^[+-]?{number} ?%$"
+    if not sign:
+        return rf"^[+-]?{number}$"
+    beside = re.escape(sign)
+    return rf"^({beside} ?)?[+-]?({beside} ?)?{number}( ?{beside})?$"
+
+
+def find_notation(
+    column: pa.ChunkedArray, *, n_fewest: float, comma_separated: bool
+) -> tuple[str, str, int] | None:
+    """How the numbers of a column of text are written: notation, sign, how many cells fit.
+
+    None if fewer than ``n_fewest`` cells fit any, or if it is not clear what a comma means: among
+    cells that are something else, in a file whose cells are separated by commas.
+    """
+    from pyarrow import compute as pc
+
+    text = _plain_blanks(text_of(column))
+    like_numbers = pc.sum(pc.match_substring_regex(text, r"^\D{0,5}\d")).as_py() or 0
+    if like_numbers < max(n_fewest, 1):
+        return None
+    fits = _fits(column, text)
+    # If 1,234 can be both, it is a thousand.
+    notation, sign = max(fits, key=lambda key: fits[key])
+    n_fit = fits[notation, sign][0]
+    if n_fit < n_fewest:
+        return None
+    if n_fit < int((~missing_numbers(column)).sum()):
+        n_comma, n_decimals = fits["1.234,5", sign]
+        if n_comma == n_fit and n_decimals:
+            notation = "1.234,5"
+        if comma_separated and NOTATIONS[notation][1] == ",":
+            return None
+    return notation, sign, n_fit
+
+
+def _fits(column: pa.ChunkedArray, text: pa.ChunkedArray) -> dict[tuple[str, str], tuple[int, int]]:
+    """How many cells fit each notation and sign, and (negative) how many of them have decimals."""
+    from pyarrow import compute as pc
+
+    signs = ["", *(sign for sign in SIGNS if pc.any(pc.match_substring(text, sign)).as_py())]
+    fits = {}
+    for sign in signs:
+        for notation, (_, decimal) in NOTATIONS.items():
+            number = np.isfinite(written_numbers(column, notation, sign))
+            marked = np.asarray(pc.fill_null(pc.match_substring(text, decimal), False))
+            fits[notation, sign] = (int(number.sum()), -int((number & marked).sum()))
+    return fits

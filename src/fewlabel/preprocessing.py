@@ -8,7 +8,7 @@ treated in the same way.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +20,11 @@ from fewlabel.cells import (
     categories,
     empty_cells,
     filled_cells,
+    find_notation,
     missing_numbers,
-    numbers,
     plain_column,
     timestamps,
+    written_numbers,
 )
 
 if TYPE_CHECKING:
@@ -62,17 +63,32 @@ class Column:
     kind : {"number", "yes/no", "date", "category", "left out"}
     treatment : str
         What happens to it, in words for the report.
+    notation, sign : str
+        How its numbers are written, and the percent sign or currency beside them; empty for plain
+        numbers. See :data:`fewlabel.cells.NOTATIONS`.
     """
 
     name: str
     kind: str
     treatment: str
+    notation: str = ""
+    sign: str = ""
 
-    def to_dict(self) -> dict[str, str]:
-        return asdict(self)
+    def to_dict(self) -> dict[str, Any]:
+        """Its attributes; those that are usual are left out."""
+        usual = {field.name: field.default for field in fields(self)}
+        return {key: value for key, value in asdict(self).items() if value != usual[key]}
+
+    def read(self, cells: pa.ChunkedArray) -> NDArray[np.float64]:
+        """The numbers in cells of this column, NaN where there is none."""
+        if self.notation:
+            return written_numbers(cells, self.notation, self.sign)
+        return READERS[self.kind](cells)
 
 
-def plan_columns(table: pa.Table, *, leave_out: dict[str, str]) -> list[Column]:
+def plan_columns(
+    table: pa.Table, *, leave_out: dict[str, str], comma_separated: bool = False
+) -> list[Column]:
     """Decide what each column is.
 
     Parameters
@@ -80,11 +96,13 @@ def plan_columns(table: pa.Table, *, leave_out: dict[str, str]) -> list[Column]:
     table : pyarrow.Table
     leave_out : dict
         Columns that are no features, and why.
+    comma_separated : bool
+        Whether commas part the cells of the file; then one in a number needs more proof.
     """
     plan = [
         Column(name, "left out", leave_out[name])
         if name in leave_out
-        else _plan(name, column, _unit(column))
+        else _plan(name, column, _unit(column), comma_separated)
         for name, column in zip(table.column_names, table.columns)
     ]
     if all(column.kind == "left out" for column in plan):
@@ -136,13 +154,13 @@ def _unit(column: pa.ChunkedArray) -> str:
     return "in seconds; " if timed else ""
 
 
-def _plan(name: str, column: pa.ChunkedArray, unit: str) -> Column:
+def _plan(name: str, column: pa.ChunkedArray, unit: str, comma_separated: bool) -> Column:
     import pyarrow as pa
     from pyarrow import compute as pc
 
     column = plain_column(column)
     try:
-        kind, n_odd = _kind(column)
+        kind, n_odd, notation, sign = _kind(column, comma_separated)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         why = f"its type, {shorten(column.type)}, is neither number nor text"
         return Column(name, "left out", why)
@@ -153,12 +171,13 @@ def _plan(name: str, column: pa.ChunkedArray, unit: str) -> Column:
         return Column(name, "left out", "all rows have the same value")
     if kind == "category" and _names_rows(n_different, len(column)):
         return Column(name, "left out", "nearly every row has its own text: a name or free text")
-    if kind == "number" and pa.types.is_integer(column.type) | (column.type == pa.string()):
-        values = numbers(column)
-        if _is_counter(values, n_different):
-            return Column(name, "left out", "counts the rows: a row number or identifier")
     odd = f"; {n_odd} cells that are no {kind} count as missing" if n_odd else ""
-    return Column(name, kind, unit + _TREATMENT[kind] + odd)
+    written = f"written like {notation} {sign}".strip() + "; " if notation else ""
+    planned = Column(name, kind, unit + written + _TREATMENT[kind] + odd, notation, sign)
+    may_count = pa.types.is_integer(column.type) or pa.types.is_string(column.type)
+    if kind == "number" and may_count and _is_counter(planned.read(column), n_different):
+        return Column(name, "left out", "counts the rows: a row number or identifier")
+    return planned
 
 
 def _names_rows(n_different: int, n_rows: int) -> bool:
@@ -174,23 +193,34 @@ def _is_counter(values: np.ndarray, n_different: int) -> bool:
     )
 
 
-def _kind(column: pa.ChunkedArray) -> tuple[str, int]:
-    """What a column is taken for, and how many filled cells do not fit."""
+def _kind(column: pa.ChunkedArray, comma_separated: bool) -> tuple[str, int, str, str]:
+    """What a column is taken for, how many filled cells do not fit, notation and sign."""
     import pyarrow as pa
 
     kind = column.type
     if pa.types.is_boolean(kind):
-        return "yes/no", 0
+        return "yes/no", 0, "", ""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return "number", 0
+        return "number", 0, "", ""
     if pa.types.is_temporal(kind):
-        return "date", 0
+        return "date", 0, "", ""
     filled = int((~missing_numbers(column)).sum())
     for name, read in READERS.items():
         fitting = int(np.isfinite(read(column)).sum())
-        if filled and fitting >= (1.0 if name == "yes/no" else _MOSTLY) * filled:
-            return name, filled - fitting
-    return "category", 0
+        if fitting == filled > 0:
+            return name, 0, "", ""
+        if name != "yes/no" and fitting >= _MOSTLY * filled > 0:
+            # Thousands may be the only cells that no plain number explains.
+            whole = name == "number" and _written(column, filled, filled, comma_separated)
+            return whole or (name, filled - fitting, "", "")
+    return _written(column, filled, _MOSTLY * filled, comma_separated) or ("category", 0, "", "")
+
+
+def _written(
+    column: pa.ChunkedArray, filled: int, n_fewest: float, comma_separated: bool
+) -> tuple[str, int, str, str] | None:
+    found = find_notation(column, n_fewest=n_fewest, comma_separated=comma_separated)
+    return found and ("number", filled - found[2], found[0], found[1])
 
 
 # --- features --------------------------------------------------------------------------------
@@ -213,7 +243,7 @@ def to_frame(table: pa.Table, plan: Collection[Column]) -> pd.DataFrame:
         if column.kind == "category":
             features[column.name] = categories(cells)
             continue
-        values = READERS[column.kind](cells)
+        values = column.read(cells)
         if np.isnan(values).all() and filled_cells(cells).null_count < len(cells):
             raise UserError(
                 f"Column '{shorten(column.name)}' held a {column.kind} when the model was "

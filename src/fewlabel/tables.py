@@ -42,6 +42,7 @@ _ELSEWHERE = {
     ".zip": "zip",
 }
 _DELIMITERS = ",;\t|"
+_DELIMITER = b"fewlabel:delimiter"  # in what a table says about itself
 # One cell, or one row, may be as long as a block of the parser.
 _BLOCK_BYTES = 64 * 2**20
 _CHUNK_ROWS = 50_000
@@ -157,7 +158,12 @@ def _read_csv(data: bytes, path: Path, kind: str, encoding: str) -> pa.Table:
     except pa.ArrowInvalid as error:
         raise _explained(str(error), path, open_quote=bool(data.count(b'"') % 2)) from error
     _check_quotes(data, table, path)
-    return table
+    return table.replace_schema_metadata({_DELIMITER: delimiter} if kind == "csv" else None)
+
+
+def delimiter_of(table: pa.Table) -> str:
+    """What parted the cells of the CSV file that a table was read from; empty for other formats."""
+    return str((table.schema.metadata or {}).get(_DELIMITER, b"").decode())
 
 
 def _as_utf8(data: bytes, path: Path, encoding: str) -> bytes:

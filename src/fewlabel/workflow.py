@@ -29,7 +29,7 @@ from fewlabel.report.state import FinalState, combine
 from fewlabel.report.summarize import summarize, without_cells
 from fewlabel.self_learning import SelfLearningClassifier
 from fewlabel.statistics import Floats, Ints
-from fewlabel.tables import read_table
+from fewlabel.tables import delimiter_of, read_table
 from fewlabel.votes import vote_matrix
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     check_labels(labels, options.target, options.unlabeled)
     labeled = np.array([label is not None for label in labels])
     silent = filled_with_labels(table, labeled, leave_out)
-    plan = plan_columns(table, leave_out=leave_out | silent)
+    plan = plan_columns(
+        table, leave_out=leave_out | silent, comma_separated=delimiter_of(table) == ","
+    )
     frame = to_frame(table, plan)
     transformer = make_transformer(plan)
     X = transformer.fit_transform(frame)
