@@ -119,6 +119,14 @@ def test_predict_agrees_with_fit(fewlabel: Runner, trained: Path, tmp_path: Path
             assert str(line["segment_trusted"]).lower() == row["segment_trusted"]
 
 
+def test_new_cells_that_cannot_be_read_are_told_of(fewlabel: Runner, trained: Path, tmp_path: Path):
+    write_table(tmp_path, size=[*columns()["size"][:58], "tall", "NA"])
+    model = trained / "model.skops"
+    answer = fewlabel(tmp_path, "predict", model, "table.csv", "--out", "new.csv")
+    assert answer.code == 0, answer.err
+    assert "! column 'size': 1 of 59 filled cells hold no number and count as" in answer.out
+
+
 def test_same_seed_same_result(fewlabel: Runner, trained: Path, tmp_path: Path):
     out = tmp_path / "again.csv"
     options = ["--target", "segment", "--truth", "truth", "--jobs", "1", "--quiet"]

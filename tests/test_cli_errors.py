@@ -167,6 +167,11 @@ BAD = {
     "another type of column": Bad(
         {"t.csv": table(size=["tall"] * 60)}, "predict MODEL t.csv", "held a number"
     ),
+    "another notation": Bad(
+        {"t.csv": table(size=["1"] + ["0,5"] * 59).replace(b"0,5", b'"0,5"')},
+        "predict MODEL t.csv",
+        "59 of 60 filled cells",
+    ),
     # bounds and reports
     "votes do not sum to 1": Bad(
         {"v.csv": VOTES + b"0.5,0.6\n"}, "bounds v.csv", "not shares that sum to 1 (first: row 3"

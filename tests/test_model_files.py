@@ -89,7 +89,7 @@ def test_round_trip(saved: Path):
     )
     new = pa.table(
         {
-            "size": ["3", "", "x"],
+            "size": ["3", "", "4.5"],
             "colour": ["red", "never seen", ""],
             "member": ["true", "", "no"],
             "since": ["2025-01-01", "", "2024-01-01"],

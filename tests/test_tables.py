@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from fewlabel._errors import UserError, shorten
-from fewlabel.preprocessing import Column, make_transformer, plan_columns, to_frame
+from fewlabel.preprocessing import (
+    MOSTLY_IN_PART,
+    Column,
+    make_transformer,
+    plan_columns,
+    to_frame,
+)
 from fewlabel.tables import formula_safe, read_table, write_csv, write_table
 
 pa = pytest.importorskip("pyarrow")
@@ -166,10 +172,18 @@ def test_a_column_named_like_a_part_of_a_date():
 )
 def test_new_cells_that_cannot_be_read_are_an_error(kind: str, good: str, bad: str):
     plan = [Column("c", kind, "")]
-    with pytest.raises(UserError, match=f"held a {kind} when the model was trained"):
+    with pytest.raises(UserError, match=f"held a {kind} when the model was trained; here 1 of 1 "):
         to_frame(pa.table({"c": [bad, None]}), plan)
-    assert len(to_frame(pa.table({"c": [good, bad]}), plan)) == 2
-    assert len(to_frame(pa.table({"c": ["", None]}), plan)) == 2
+    with pytest.raises(UserError, match=f"399 of 400 filled cells cannot .* '{bad}'"):
+        to_frame(pa.table({"c": [good] + [bad] * 399}), plan)
+    notes: list[str] = []
+    assert len(to_frame(pa.table({"c": [good] * 9 + [bad]}), plan, notes=notes)) == 10
+    told = f"1 of 10 filled cells hold no {kind} and count as missing (the first: '{bad}')"
+    assert notes == [f"column 'c': {told}"]
+    assert len(to_frame(pa.table({"c": ["", None, "NA"]}), plan, notes=notes)) == 3
+    assert len(notes) == 1
+    part = to_frame(pa.table({"c": [good, bad]}), plan, readable=MOSTLY_IN_PART)
+    assert len(part) == 2
 
 
 def test_moments_in_json_lines_keep_their_zone(tmp_path: Path):

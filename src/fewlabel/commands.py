@@ -139,15 +139,19 @@ def predict_command(
     with Outputs([out], force=force, inputs=[table, model]) as outputs:
         console.progress("reading")
         loaded = _noting(console, lambda: load_model(model))
-        labelled = predict_table(loaded, read_table(table, encoding=encoding))
+        labelled, notes = predict_table(loaded, read_table(table, encoding=encoding))
         write_table(labelled, outputs.path(out), *kind)
     console.done()
     trusted = int(sum(labelled.column(f"{loaded.target}_trusted").to_pylist()))
     share = percent(trusted / labelled.num_rows, 0)
     rows = count(labelled.num_rows, "row")
     console.say(f"{rows} labelled, {trusted:,} ({share}) of them trusted.")
+    for note in notes:
+        console.say(f"! {note}")
     console.say(f"→ {out}")
-    console.result({"n_rows": labelled.num_rows, "n_trusted": trusted, "files": {"out": str(out)}})
+    files = {"out": str(out)}
+    counts = {"n_rows": labelled.num_rows, "n_trusted": trusted}
+    console.result({**counts, "notes": notes, "files": files})
 
 
 def _noting(console: Console, action: Callable[[], Any]) -> Any:

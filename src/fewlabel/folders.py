@@ -19,6 +19,7 @@ from fewlabel.cells import plain_column
 from fewlabel.distributed import DaskRows, open_client
 from fewlabel.out_of_core import UnlabeledRows
 from fewlabel.preprocessing import (
+    MOSTLY_IN_PART,
     Column,
     filled_with_labels,
     left_out_lines,
@@ -64,7 +65,7 @@ class TableLayout:
         rows = np.flatnonzero([label is None for label in labels])
         if len(rows) == 0:  # transformers refuse to transform nothing
             return np.empty((0, self.width), dtype=np.float32), rows
-        frame = to_frame(table.take(rows), self.plan)
+        frame = to_frame(table.take(rows), self.plan, readable=MOSTLY_IN_PART)
         return self.transformer.transform(frame), rows
 
 
@@ -107,7 +108,7 @@ def fit_folder(
     silent = _filled_with_labels(head, labeled, options, leave_out)
     plan = plan_columns(head, leave_out=leave_out | silent)
     notes = [*left_out_lines(plan, leave_out), *notes]
-    frame = to_frame(labeled, plan)
+    frame = to_frame(labeled, plan, readable=MOSTLY_IN_PART)
     transformer = make_transformer(plan).fit(_joined(to_frame(head, plan), frame))
     X = transformer.transform(frame)
     layout = TableLayout(plan, transformer, options.target, options.unlabeled, X.shape[1])

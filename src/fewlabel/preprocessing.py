@@ -7,7 +7,7 @@ treated in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +33,13 @@ if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
 
 MAX_CATEGORIES = 20
-_LINES = 5  # about columns left out; a table may have thousands
+_LINES = 5
 
 # A column is one of numbers (dates) if at least this share of its filled cells are.
 _MOSTLY = 0.9
+MOSTLY_IN_PART = 0.5
+"""The same for some rows of a table, which may have more odd cells than the whole."""
+
 # Text with more different values than this share of its rows names rows rather than kinds of rows.
 _IDENTIFIER_SHARE = 0.9
 _IDENTIFIER_ROWS = 20
@@ -138,11 +141,16 @@ def filled_with_labels(
 
 def left_out_lines(plan: Collection[Column], asked: Collection[str]) -> list[str]:
     """Tell which columns are left out though nobody asked for it."""
-    lines = [
+    return few_lines(
         f"column '{shorten(column.name)}' was left out: {column.treatment}"
         for column in plan
         if column.kind == "left out" and column.name not in asked
-    ]
+    )
+
+
+def few_lines(about_columns: Iterable[str]) -> list[str]:
+    """The first lines, and how many more there are: a table may have thousands of columns."""
+    lines = list(about_columns)
     n_more = len(lines) - _LINES
     return lines if n_more <= 0 else [*lines[:_LINES], f"and {n_more:,} more columns"]
 
@@ -226,8 +234,25 @@ def _written(
 # --- features --------------------------------------------------------------------------------
 
 
-def to_frame(table: pa.Table, plan: Collection[Column]) -> pd.DataFrame:
-    """The columns of a plan as numbers and categories, by name; other columns are ignored."""
+def to_frame(
+    table: pa.Table,
+    plan: Collection[Column],
+    *,
+    readable: float = _MOSTLY,
+    notes: list[str] | None = None,
+) -> pd.DataFrame:
+    """The columns of a plan as numbers and categories, by name; other columns are ignored.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    plan : collection of Column
+    readable : float
+        Share of the filled cells of a column that must be what the plan says; the others count as
+        missing.
+    notes : list of str, optional
+        Gets a line for each column with such cells.
+    """
     import pandas as pd
 
     used = [column for column in plan if column.kind != "left out"]
@@ -244,12 +269,9 @@ def to_frame(table: pa.Table, plan: Collection[Column]) -> pd.DataFrame:
             features[column.name] = categories(cells)
             continue
         values = column.read(cells)
-        if np.isnan(values).all() and filled_cells(cells).null_count < len(cells):
-            raise UserError(
-                f"Column '{shorten(column.name)}' held a {column.kind} when the model was "
-                f"trained; here no cell does.",
-                "Check that the columns of the table are the same.",
-            )
+        note = _check_readable(column, cells, values, readable)
+        if note and notes is not None:
+            notes.append(note)
         names = _feature_names(column, plan)
         features[names[0]] = values.astype(np.float32)
         if column.kind == "date":
@@ -257,6 +279,30 @@ def to_frame(table: pa.Table, plan: Collection[Column]) -> pd.DataFrame:
             features[names[1]] = moments.dt.month.to_numpy(np.float32)
             features[names[2]] = moments.dt.day_of_week.to_numpy(np.float32)
     return pd.DataFrame(features, copy=False)
+
+
+def _check_readable(
+    column: Column, cells: pa.ChunkedArray, values: NDArray[np.float64], readable: float
+) -> str:
+    """Raise if too few cells are what they were in the plan; a note if some are not."""
+    filled = ~empty_cells(cells)
+    odd = np.flatnonzero(filled & np.isnan(values))
+    if len(odd) == 0:
+        return ""
+    name, first = shorten(column.name), shorten(cells[int(odd[0])].as_py())
+    n_filled = int(filled.sum())
+    if n_filled - len(odd) < readable * n_filled:
+        written = f", written like {column.notation} {column.sign}".rstrip()
+        raise UserError(
+            f"Column '{name}' held a {column.kind} when the model was trained"
+            f"{written if column.notation else ''}; here {len(odd):,} of {n_filled:,} filled cells "
+            f"cannot be read so (the first: '{first}').",
+            "Write them as in the table of the training, or leave them empty.",
+        )
+    return (
+        f"column '{name}': {len(odd):,} of {n_filled:,} filled cells hold no {column.kind} and "
+        f"count as missing (the first: '{first}')"
+    )
 
 
 def _feature_names(column: Column, plan: Collection[Column]) -> list[str]:

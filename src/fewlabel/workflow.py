@@ -19,6 +19,7 @@ from fewlabel.families import FAMILIES
 from fewlabel.mixed_vote import FewLabelClassifier
 from fewlabel.model_files import TableModel
 from fewlabel.preprocessing import (
+    few_lines,
     filled_with_labels,
     left_out_lines,
     make_transformer,
@@ -304,9 +305,10 @@ def _for_users(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-def predict_table(model: TableModel, table: pa.Table) -> pa.Table:
-    """Label the rows of a new table."""
-    X = model.transformer.transform(to_frame(table, model.plan))
+def predict_table(model: TableModel, table: pa.Table) -> tuple[pa.Table, list[str]]:
+    """Label the rows of a new table; also what to tell about its cells."""
+    notes: list[str] = []
+    X = model.transformer.transform(to_frame(table, model.plan, notes=notes))
     first, votes = vote_matrix(model.first, X), vote_matrix(model.final, X)
     thresholds = np.array(model.thresholds)
     label, trusted = combine(first, votes, thresholds)
@@ -318,7 +320,7 @@ def predict_table(model: TableModel, table: pa.Table) -> pa.Table:
         "threshold": thresholds[label],
         "trusted": trusted,
     }
-    return append_columns(table, columns, model.target)
+    return append_columns(table, columns, model.target), few_lines(notes)
 
 
 # --- output ----------------------------------------------------------------------------------
