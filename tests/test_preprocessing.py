@@ -110,3 +110,46 @@ def test_commas_among_other_cells_depend_on_the_file():
 
 def test_plain_columns_are_kept_as_before():
     assert set(planned(["1", "2.5"] * 10)[0].to_dict()) == {"name", "kind", "treatment"}
+
+
+# --- long numbers ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_numbers_that_single_precision_would_merge_are_shifted(typed):
+    seconds = 1_700_000_000 + np.random.default_rng(0).permutation(300) / 3
+    table = pa.table({"t": seconds if typed else [f"{v:.3f}" for v in seconds]})
+    plan = plan_columns(table, leave_out={})
+    values = to_frame(table, plan)["t"].to_numpy()
+    assert values.dtype == np.float32
+    assert len(np.unique(values)) == 300
+    np.testing.assert_allclose(
+        values.astype(np.float64) + plan[0].shift, seconds, rtol=0, atol=1e-3
+    )
+    assert "counted from 17000000" in plan[0].treatment
+    assert Column(**plan[0].to_dict()) == plan[0]
+
+
+def test_moments_of_one_day_stay_apart():
+    table = pa.table({"d": [f"2024-05-31T12:{i // 60:02d}:{i % 60:02d}" for i in range(600)]})
+    plan = plan_columns(table, leave_out={})
+    frame = to_frame(table, plan)
+    assert frame["d (days)"].nunique() == 600
+    assert set(frame["d (month)"]) == {5.0}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(300) / 7,
+        np.arange(300) * 86_400.0 + 1.7e9,  # a day apart
+        np.random.default_rng(0).normal(5, 1, 20_000),  # a few are equal by chance
+        np.array([1.0, np.nan, np.inf] * 10),
+    ],
+)
+def test_other_numbers_stay_as_they_are(values):
+    table = pa.table({"x": values, "y": values**2})
+    plan = plan_columns(table, leave_out={})
+    assert plan[0].shift == 0.0
+    expected = np.clip(values, -1e38, 1e38).astype(np.float32)
+    np.testing.assert_array_equal(to_frame(table, plan)["x"], expected)

@@ -8,7 +8,7 @@ treated in the same way.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +47,8 @@ _IDENTIFIER_ROWS = 20
 # filled cells that labelled ones let expect. Where few are expected they may be absent by chance.
 _FILLED_BESIDES = 0.05
 _FEWEST_EXPECTED = 5
+# Values may become equal in single precision up to this share of them: chance does so in a million.
+_MERGED = 0.01
 
 _TREATMENT = {
     "number": "used as it is; a missing value becomes the median, and a flag marks it",
@@ -69,6 +71,8 @@ class Column:
     notation, sign : str
         How its numbers are written, and the percent sign or currency beside them; empty for plain
         numbers. See :data:`fewlabel.cells.NOTATIONS`.
+    shift : float
+        Subtracted from its numbers (the days of its dates) before they lose digits.
     """
 
     name: str
@@ -76,6 +80,7 @@ class Column:
     treatment: str
     notation: str = ""
     sign: str = ""
+    shift: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Its attributes; those that are usual are left out."""
@@ -185,7 +190,26 @@ def _plan(name: str, column: pa.ChunkedArray, unit: str, comma_separated: bool) 
     may_count = pa.types.is_integer(column.type) or pa.types.is_string(column.type)
     if kind == "number" and may_count and _is_counter(planned.read(column), n_different):
         return Column(name, "left out", "counts the rows: a row number or identifier")
-    return planned
+    return _shifted(planned, column) if kind in ("number", "date") else planned
+
+
+def _shifted(planned: Column, column: pa.ChunkedArray) -> Column:
+    """The plan of a column whose values stay apart in single precision, in which forests compute.
+
+    Moments in seconds are the example: from 1970 on, two within a minute are the same there.
+    """
+    values = planned.read(column)
+    values = values[np.isfinite(values)]
+    different, middle = np.unique(values), float(np.median(values))
+    n_merged = _n_merged(different)
+    if n_merged <= _MERGED * len(different) or _n_merged(different - middle) > n_merged / 2:
+        return planned
+    why = f"; counted from {middle:.10g}, since forests do not tell such long numbers apart"
+    return replace(planned, treatment=planned.treatment + why, shift=middle)
+
+
+def _n_merged(different: NDArray[np.float64]) -> int:
+    return len(different) - len(np.unique(different.astype(np.float32)))
 
 
 def _names_rows(n_different: int, n_rows: int) -> bool:
@@ -273,7 +297,7 @@ def to_frame(
         if note and notes is not None:
             notes.append(note)
         names = _feature_names(column, plan)
-        features[names[0]] = values.astype(np.float32)
+        features[names[0]] = (values - column.shift).astype(np.float32)
         if column.kind == "date":
             moments = timestamps(cells)
             features[names[1]] = moments.dt.month.to_numpy(np.float32)
