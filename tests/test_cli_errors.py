@@ -239,6 +239,13 @@ def test_errors_for_machines(fewlabel: Runner, tmp_path: Path):
     assert answer.err.count("\n") <= 1  # progress only
 
 
+def test_errors_of_the_system_end_in_one_full_stop():
+    from fewlabel.console import explained
+
+    message, _ = explained(FileExistsError("There it is. Name another one."))
+    assert message == "There it is. Name another one: nothing was written."
+
+
 def test_messages_show_untrusted_text_on_one_line(fewlabel: Runner, tmp_path: Path):
     make({"t.csv": b'"a\x1b[31m\nb",y\n1,2\n'}, tmp_path)
     answer = fewlabel(tmp_path, "fit", "t.csv", "--target", "nothing")

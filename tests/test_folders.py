@@ -60,9 +60,13 @@ def test_folder_gets_a_folder_of_labels(fewlabel, folder):
     assert sorted(found) == list(range(30, 300))
     right = [label == ("small", "large")[row % 2] for row, label in found.items()]
     assert sum(right) > 0.9 * len(right)
-    again = fewlabel(folder.parent, "fit", "customers", "--target", "segment")
-    assert again.code == 1
-    assert "exists already" in again.err
+    for more in ([], ["--force"]):
+        again = fewlabel(folder.parent, "fit", "customers", "--target", "segment", *more)
+        assert again.code == 1
+        assert "'customers-labelled' exists already" in again.err
+        assert ("--force does not remove folders" in again.err) is bool(more)
+        assert "reading" not in again.err  # found out before the work, not after
+    assert labels(folder.parent / "customers-labelled") == found
 
 
 def test_local_scheduler(folder):
@@ -92,7 +96,8 @@ def test_local_scheduler(folder):
         (["--report", "r.html"], "--report cannot be used with a folder"),
         (["--scheduler", "somewhere"], "'local' or an address"),
         (["--scheduler", "tcp://127.0.0.1:9"], "no Dask scheduler at tcp://127.0.0.1:9"),
-        (["--target", "nothing"], "has no column 'nothing'"),
+        (["--target", "segmnet"], "Did you mean 'segment'? The columns are 'size', 'weight'"),
+        (["--out", "customers/labels"], "lies in the folder that is read"),
     ],
 )
 def test_mistakes_are_explained(options, message, fewlabel, folder):
@@ -166,6 +171,14 @@ def test_folders_that_cannot_be_learned(files, message, fewlabel, folder):
     assert answer.code == 1
     assert message in answer.err
     assert "mistake of fewlabel" not in answer.err
+
+
+def test_a_file_without_the_target_is_named(fewlabel, folder):
+    write(folder, a={"x": [1.5, 2.5], "t": ["u", "v"]}, b={"x": [1.5, 2.5]})
+    answer = fewlabel(folder.parent, "fit", "customers", "--target", "t")
+    assert answer.code == 1
+    assert "b.parquet" in answer.err
+    assert "has no column 't', which the files before it have" in answer.err
 
 
 def test_damaged_file_is_named(fewlabel, folder):

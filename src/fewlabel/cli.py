@@ -48,7 +48,7 @@ def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
 # Options that several commands share.
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing outputs.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of text tables.")]
 Jobs = Annotated[int, typer.Option(help="Processors to use; -1 for all.")]
 Seed = Annotated[int, typer.Option(help="Seed: the same one gives the same result.", min=0)]

@@ -12,7 +12,7 @@ from fewlabel._errors import UserError, shorten
 from fewlabel.bounds_table import bounds_of_table
 from fewlabel.console import Console
 from fewlabel.model_files import load_model, save_model
-from fewlabel.outputs import Outputs
+from fewlabel.outputs import Outputs, check_new_folder
 from fewlabel.report import format_of, render
 from fewlabel.report.words import count, percent
 from fewlabel.tables import read_table, table_format, write_table
@@ -35,7 +35,9 @@ def fit_command(
     """Fit, and write what was asked for."""
     if table.is_dir():
         others = {"--model": model, "--report": report, "--truth": options.truth}
-        fit_folder_command(console, table, options, out=out, others=others, scheduler=scheduler)
+        fit_folder_command(
+            console, table, options, out=out, others=others, force=force, scheduler=scheduler
+        )
         return
     if scheduler is not None:
         raise UserError("--scheduler is for a folder of Parquet files.", "Name a folder.")
@@ -65,6 +67,7 @@ def fit_folder_command(
     *,
     out: Path | None,
     others: dict[str, Any],
+    force: bool,
     scheduler: str | None,
 ) -> None:
     """Fit on a folder of Parquet files, and write a folder of labels."""
@@ -77,6 +80,7 @@ def fit_folder_command(
             "Leave it out; --out names the folder for the labels.",
         )
     out = out or Path(f"{folder.resolve().name}-labelled")
+    check_new_folder(out, force=force, source=folder)
     summary = fit_folder(folder, options, out=out, scheduler=scheduler)
     console.done()
     bound = summary["error_bound"]["value"]

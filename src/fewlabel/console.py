@@ -154,7 +154,8 @@ def explained(error: Exception) -> tuple[str, str]:
         )
     if isinstance(error, OSError):
         remedy = "Free some space." if error.errno == errno.ENOSPC else ""
-        return f"{error.strerror or error}: nothing was written.", remedy
+        what = str(error.strerror or error).rstrip(".")
+        return f"{what}: nothing was written.", remedy
     if isinstance(error, ImportError):
         return str(error), "pip install 'fewlabel[cli]' installs all that the commands need."
     return (

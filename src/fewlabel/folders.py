@@ -32,6 +32,7 @@ from fewlabel.workflow import (
     check_labels,
     columns_left_out,
     paper_learner,
+    require_column,
     target_labels,
 )
 
@@ -153,8 +154,14 @@ def _first_look(folder: Path, options: FitOptions) -> tuple[pa.Table, pa.Table, 
     n_head = n_rows = 0
     for name, raw in open_chunks(folder)():
         table = _as_table(raw)
+        if not labeled:
+            require_column(table.column_names, options.target, "--target")
         if options.target not in table.column_names:
-            raise UserError(f"'{shorten(name)}' has no column '{shorten(options.target)}'.")
+            raise UserError(
+                f"'{shorten(name)}' has no column '{shorten(options.target)}', which the files "
+                f"before it have.",
+                "Add it, with empty cells.",
+            )
         if n_head < PLAN_ROWS:
             head.append(table.slice(0, PLAN_ROWS - n_head))
             n_head += head[-1].num_rows

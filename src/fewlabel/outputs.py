@@ -106,6 +106,28 @@ def _check_target(target: Path, force: bool) -> None:
     folder = target.parent
     if not folder.is_dir():
         raise UserError(f"The folder '{shorten(folder)}' does not exist.", "Create it first.")
+    _check_room(folder)
+
+
+def check_new_folder(target: Path, *, force: bool, source: Path) -> None:
+    """Raise unless a folder of results can be made; what is there is never removed.
+
+    ``source`` is the folder that is read: results in it would be read as rows the next time.
+    """
+    name = shorten(target)
+    if _identity(target).is_relative_to(_identity(source)):
+        raise UserError(
+            f"'{name}' lies in the folder that is read.", "Name a folder beside it (--out)."
+        )
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        refused = ", and --force does not remove folders" if force else ""
+        raise UserError(
+            f"'{name}' exists already{refused}.", "Remove it, or name another folder (--out)."
+        )
+    _check_room(next(parent for parent in _identity(target).parents if parent.exists()))
+
+
+def _check_room(folder: Path) -> None:
     try:
         # Permission bits do not tell (root, read-only mounts, full disks): try.
         with tempfile.TemporaryFile(dir=folder):
