@@ -21,12 +21,16 @@ from fewlabel.tables import formula_safe, read_table, write_csv, write_table
 pa = pytest.importorskip("pyarrow")
 
 
-@pytest.mark.parametrize("cell", ["=1+1", "@SUM(A1)", "+1+1", "-1+1", "\t=1", " =1", "-", "\r=1"])
+@pytest.mark.parametrize("cell", ["=1+1", "@SUM(A1)", "+1+1", "-1+1", "\t=1", " =1", "-A1", "\r=1"])
 def test_formulas_are_disarmed(cell: str):
     assert formula_safe(pa.array([cell])).to_pylist() == ["'" + cell]
 
 
-@pytest.mark.parametrize("cell", ["-1.5", "+3", "1e-5", "-2E+10", "a=b", "", None, "2024-01-01"])
+SAFE = ["-1.5", "+3", "1e-5", "-2E+10", "a=b", "", None, "2024-01-01"]
+SAFE += ["+", "-", " - ", "-1,5", "-1.234,50 €", "-$5", "+3 %"]
+
+
+@pytest.mark.parametrize("cell", SAFE)
 def test_other_cells_stay(cell: str | None):
     assert formula_safe(pa.array([cell], pa.string())).to_pylist() == [cell]
 

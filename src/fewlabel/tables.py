@@ -46,6 +46,8 @@ _DELIMITER = b"fewlabel:delimiter"  # in what a table says about itself
 # One cell, or one row, may be as long as a block of the parser.
 _BLOCK_BYTES = 64 * 2**20
 _CHUNK_ROWS = 50_000
+# One sign, digits and what parts them, a currency or percent sign.
+_NUMBER = r"^ *[+-]? *[$€£¥]? *[\d.,' ]*([eE][+-]?\d+)? *[%$€£¥]?$"
 
 
 def table_format(path: Path) -> tuple[str, str]:
@@ -387,12 +389,12 @@ def _cells(column: pa.Array) -> list[Any]:
 def formula_safe(column: pa.Array) -> pa.Array:
     """Put an apostrophe before text that a spreadsheet would take for a formula.
 
-    These are cells that begin with ``=``, ``@``, ``+``, ``-``, a tab or a line break; numbers such
-    as -1.5 stay as they are.
+    These are cells that begin with ``=``, ``@``, ``+``, ``-``, a tab or a line break. A sign alone
+    and numbers such as -1.5, -1.234,50 and -$5 stay as they are: there is nothing to run in them.
     """
     from pyarrow import compute as pc
 
     risky = pc.match_substring_regex(column, r"^\s*[=@+\-\t\r\n]")
-    number = pc.match_substring_regex(column, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+    number = pc.match_substring_regex(column, _NUMBER)
     disarmed = pc.binary_join_element_wise("'", column, "")
     return pc.if_else(pc.and_(risky, pc.invert(number)), disarmed, column)
