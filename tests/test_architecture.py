@@ -17,7 +17,7 @@ SOURCE = Path(fewlabel.__file__).parent
 # Each module may import those before it; siblings on one line do not know each other.
 LAYERS = [
     ["_errors", "_scikit", "_validation"],
-    ["_targets", "cells"],
+    ["_targets", "cells", "csv_writing"],
     ["votes", "margins", "fast_forest", "tables", "outputs", "preprocessing"],
     ["_openml", "statistics", "cbound", "held_out", "voters"],
     ["transductive", "mislabeling", "bound_search", "calibration"],

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fewlabel._errors import UserError, shorten
+from fewlabel.csv_writing import formula_safe, write_csv
 from fewlabel.preprocessing import (
     MOSTLY_IN_PART,
     Column,
@@ -16,7 +17,7 @@ from fewlabel.preprocessing import (
     plan_columns,
     to_frame,
 )
-from fewlabel.tables import formula_safe, read_table, write_csv, write_table
+from fewlabel.tables import read_table, table_format, write_table
 
 pa = pytest.importorskip("pyarrow")
 
@@ -37,8 +38,6 @@ def test_other_cells_stay(cell: str | None):
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "tsv.zst", "csv.bz2", "csv.xz"])
 def test_text_survives(ending: str, tmp_path: Path):
-    from fewlabel.tables import table_format
-
     table = pa.table(
         {
             "a,b": ["1.10", "007", "", 'q"uote', "line\nbreak", "ünï"],
@@ -48,6 +47,34 @@ def test_text_survives(ending: str, tmp_path: Path):
     path = tmp_path / f"t.{ending}"
     write_table(table, path, *table_format(path))
     assert read_table(path).to_pydict() == table.to_pydict()
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("ending", ["csv", "txt"])
+def test_text_is_written_as_it_was(ending: str, delimiter: str, mark: bytes, tmp_path: Path):
+    def written(*lines: str) -> bytes:
+        return mark + "".join(delimiter.join(line) + "\n" for line in lines).encode()
+
+    (tmp_path / f"t.{ending}").write_bytes(written("abc", "123"))
+    table = read_table(tmp_path / f"t.{ending}")
+    out = tmp_path / f"out.{ending}"
+    write_table(table.append_column("d", pa.array(["4"])), out, *table_format(out))
+    assert out.read_bytes() == written("abcd", "1234")
+    write_table(table, tmp_path / "t.parquet", "parquet")
+    again = read_table(tmp_path / "t.parquet")
+    assert again.schema.metadata is None
+    write_table(again, out, "csv")
+    assert out.read_bytes() == b"a,b,c\n1,2,3\n"
+
+
+def test_the_ending_tsv_means_tabs(tmp_path: Path):
+    (tmp_path / "t.tsv").write_text("a\tb\n1\t2\n")
+    table = read_table(tmp_path / "t.tsv")
+    write_table(table, tmp_path / "t.csv", "csv")
+    assert (tmp_path / "t.csv").read_text() == "a,b\n1,2\n"
+    write_table(read_table(tmp_path / "t.csv"), tmp_path / "u.tsv", "tsv")
+    assert (tmp_path / "u.tsv").read_bytes() == (tmp_path / "t.tsv").read_bytes()
 
 
 def test_missing_numbers_are_empty_cells():

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fewlabel._errors import UserError, listing, shorten
+from fewlabel.csv_writing import CHUNK_ROWS, write_csv
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,12 +43,12 @@ _ELSEWHERE = {
     ".zip": "zip",
 }
 _DELIMITERS = ",;\t|"
-_DELIMITER = b"fewlabel:delimiter"  # in what a table says about itself
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# A table remembers, among what it says about itself, how its text was written.
+_DELIMITER = b"fewlabel:delimiter"
+_MARK = b"fewlabel:byte-order-mark"
 # One cell, or one row, may be as long as a block of the parser.
 _BLOCK_BYTES = 64 * 2**20
-_CHUNK_ROWS = 50_000
-# One sign, digits and what parts them, a currency or percent sign.
-_NUMBER = r"^ *[+-]? *[$€£¥]? *[\d.,' ]*([eE][+-]?\d+)? *[%$€£¥]?$"
 
 
 def table_format(path: Path) -> tuple[str, str]:
@@ -140,6 +141,7 @@ def _read_csv(data: bytes, path: Path, kind: str, encoding: str) -> pa.Table:
     import pyarrow as pa
     from pyarrow import csv as pa_csv
 
+    style: dict[bytes, str] = {_MARK: "yes"} if data.startswith(_BYTE_ORDER_MARK) else {}
     data = _as_utf8(data, path, encoding)
     names, delimiter = _header(data, path, kind)
     _check_names(names, path)
@@ -160,7 +162,7 @@ def _read_csv(data: bytes, path: Path, kind: str, encoding: str) -> pa.Table:
     except pa.ArrowInvalid as error:
         raise _explained(str(error), path, open_quote=bool(data.count(b'"') % 2)) from error
     _check_quotes(data, table, path)
-    return table.replace_schema_metadata({_DELIMITER: delimiter} if kind == "csv" else None)
+    return table.replace_schema_metadata(style | ({_DELIMITER: delimiter} if kind == "csv" else {}))
 
 
 def delimiter_of(table: pa.Table) -> str:
@@ -189,7 +191,7 @@ def _as_utf8(data: bytes, path: Path, encoding: str) -> bytes:
             f"'{name}' holds zero bytes: it is not a text table.",
             "Save the table as UTF-8 CSV, or check the file's ending.",
         )
-    return data.removeprefix(b"\xef\xbb\xbf")
+    return data.removeprefix(_BYTE_ORDER_MARK)
 
 
 def _not_utf8(path: Path) -> UserError:
@@ -334,21 +336,36 @@ def column_names(path: Path) -> list[str]:
 
 
 def write_table(table: pa.Table, path: Path, kind: str, compression: str = "") -> None:
-    """Write a table. CSV and TSV cells that a spreadsheet would run are disarmed."""
+    """Write a table. CSV and TSV cells that a spreadsheet would run are disarmed.
+
+    A table that was read from CSV is written with its delimiter and byte order mark.
+    """
     with _opener(compression)(path, "wb") as file:
         if kind == "parquet":
             from pyarrow import parquet
 
-            parquet.write_table(table, file)
+            parquet.write_table(_without_style(table), file)
             return
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         if kind == "jsonl":
             for row in _rows(table):
                 text.write(json.dumps(row, ensure_ascii=False, default=_as_text) + "\n")
         else:
-            write_csv(table, text, "\t" if kind == "tsv" else ",")
+            if _MARK in (table.schema.metadata or {}):
+                text.write(_BYTE_ORDER_MARK.decode())
+            write_csv(table, text, "\t" if kind == "tsv" else delimiter_of(table) or ",")
         text.flush()
         text.detach()  # the `with` closes the file
+
+
+def _without_style(table: pa.Table) -> pa.Table:
+    """How text was written is nothing that other formats should keep."""
+    kept = {
+        key: value
+        for key, value in (table.schema.metadata or {}).items()
+        if key not in (_DELIMITER, _MARK)
+    }
+    return table.replace_schema_metadata(kept or None)
 
 
 def _as_text(value: Any) -> str:
@@ -357,44 +374,5 @@ def _as_text(value: Any) -> str:
 
 
 def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    for batch in table.to_batches(max_chunksize=_CHUNK_ROWS):
+    for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
         yield from batch.to_pylist()
-
-
-def write_csv(table: pa.Table, file: IO[str], delimiter: str = ",") -> None:
-    """Write formula-safe CSV text."""
-    import pyarrow as pa
-
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(formula_safe(pa.array(table.column_names, pa.string())).to_pylist())
-    for batch in table.to_batches(max_chunksize=_CHUNK_ROWS):
-        columns = [_cells(column) for column in batch.columns]
-        writer.writerows(zip(*columns))
-
-
-def _cells(column: pa.Array) -> list[Any]:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
-        column = column.cast(pa.string())
-    if pa.types.is_string(column.type):
-        return list(formula_safe(column).to_pylist())
-    if pa.types.is_boolean(column.type):
-        return [None if v is None else ("true" if v else "false") for v in column.to_pylist()]
-    return list(column.to_pylist())
-
-
-def formula_safe(column: pa.Array) -> pa.Array:
-    """Put an apostrophe before text that a spreadsheet would take for a formula.
-
-    These are cells that begin with ``=``, ``@``, ``+``, ``-``, a tab or a line break. A sign alone
-    and numbers such as -1.5, -1.234,50 and -$5 stay as they are: there is nothing to run in them.
-    """
-    from pyarrow import compute as pc
-
-    risky = pc.match_substring_regex(column, r"^\s*[=@+\-\t\r\n]")
-    number = pc.match_substring_regex(column, _NUMBER)
-    disarmed = pc.binary_join_element_wise("'", column, "")
-    return pc.if_else(pc.and_(risky, pc.invert(number)), disarmed, column)
