@@ -460,3 +460,21 @@ def test_unusual_tables_are_read(name: str, fewlabel: Runner, tmp_path: Path):
             "=cmd()": "category",
         }
         assert after[0]["'=cmd()"] == "'=1+1"  # a spreadsheet shows it as text
+
+
+# --- the demonstration -----------------------------------------------------------------------
+
+
+def test_the_figures_of_the_demonstration_agree(fewlabel: Runner, tmp_path: Path):
+    """Two labels of each digit: self-learning changes many of the labels that the rounds gave."""
+    from fewlabel.demo import run_demo
+
+    shown = run_demo(2, 0, 1)
+    report = shown.clf.report(shown.X, shown.target, y_true=shown.truth).summary
+    trusted = next(entry for entry in report["errors"] if entry["key"] == "trusted")
+    # Here the rows of the first round are those that are trusted in the end.
+    assert shown.rounds()[0][2] == f"{report['data']['n_trusted']:,}"
+    assert shown.rounds()[0][3] == f"{1 - trusted['true_error']:.1%}"
+    answer = fewlabel(tmp_path, "demo", "--labels", "2", "--jobs", "1")
+    assert answer.code == 0, answer.err
+    assert "A trusted image keeps the label of the first vote" in answer.out

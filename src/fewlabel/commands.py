@@ -241,14 +241,17 @@ def demo_command(
         for record in shown.clf.voters_:
             if record.left_out:
                 console.say(f"! {record.title} is left out: {record.left_out}.")
-        console.table(["round", "rows left", "labelled", "right", "vote needed"], shown.rounds())
+        console.table(
+            ["round", "rows left", "pseudo-labelled", "right", "vote needed"], shown.rounds()
+        )
         title = f"Handwritten digits from {labels * 10} labels"
         shown_report = shown.clf.report(shown.X, shown.target, y_true=shown.truth, title=title)
         summary = shown_report.summary
         right = {entry["key"]: 1.0 - entry["true_error"] for entry in summary["errors"]}
         console.say(
             f"Accuracy on the unlabelled images: {right['supervised']:.1%} by the first vote, "
-            f"{right['all']:.1%} after self-learning."
+            f"{right['all']:.1%} after self-learning. A trusted image keeps the label of the first "
+            f"vote; the others get that of the last one."
         )
         for sentence in summary["headline"]:
             console.say(sentence)

@@ -35,9 +35,11 @@ class Demo:
     def rounds(self) -> list[list[str]]:
         """Lines of a table: what was pseudo-labelled in each round, and how much of it is right."""
         lines = []
+        # The labels that the rounds gave, not those of the vote that learned from them.
+        rows = np.flatnonzero(self.clf.labeled_iter_ > 0)
+        right_label = self.clf.pseudo_labels_ == self.truth[rows]
         for record in self.clf.history_:
-            mine = self.clf.labeled_iter_ == record["iteration"]
-            right = (self.clf.transduction_[mine] == self.truth[mine]).mean()
+            right = right_label[self.clf.labeled_iter_[rows] == record["iteration"]].mean()
             low, high = min(record["thresholds"]), max(record["thresholds"])
             lines.append(
                 [
