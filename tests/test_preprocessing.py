@@ -153,3 +153,8 @@ def test_other_numbers_stay_as_they_are(values):
     assert plan[0].shift == 0.0
     expected = np.clip(values, -1e38, 1e38).astype(np.float32)
     np.testing.assert_array_equal(to_frame(table, plan)["x"], expected)
+
+
+def test_a_column_without_any_number():
+    table = pa.table({"x": pa.array([float("nan"), None] * 10), "y": pa.array([1.0, 5.0] * 10)})
+    assert plan_columns(table, leave_out={})[0].shift == 0.0

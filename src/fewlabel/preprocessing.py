@@ -200,9 +200,12 @@ def _shifted(planned: Column, column: pa.ChunkedArray) -> Column:
     """
     values = planned.read(column)
     values = values[np.isfinite(values)]
-    different, middle = np.unique(values), float(np.median(values))
+    different = np.unique(values)
     n_merged = _n_merged(different)
-    if n_merged <= _MERGED * len(different) or _n_merged(different - middle) > n_merged / 2:
+    if n_merged <= _MERGED * len(different):
+        return planned
+    middle = float(np.median(values))
+    if _n_merged(different - middle) > n_merged / 2:
         return planned
     why = f"; counted from {middle:.10g}, since forests do not tell such long numbers apart"
     return replace(planned, treatment=planned.treatment + why, shift=middle)
