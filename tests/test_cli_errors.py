@@ -144,6 +144,7 @@ BAD = {
     "no such column to drop": fit(GOOD, "no column 'sise'", options="--drop sise"),
     "target dropped": fit(GOOD, "--drop names the target", options="--drop segment"),
     "no such truth": fit(GOOD, "no column 'really' for --truth", options="--truth really"),
+    "truth written otherwise": fit(GOOD, "Write both alike", options="--truth colour"),
     "truth is the target": fit(GOOD, "the same column", options="--truth segment"),
     # options
     "unknown policy": fit(GOOD, "policy", options="--policy brave", code=2),

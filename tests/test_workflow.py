@@ -22,6 +22,9 @@ NAN, INFINITE = float("nan"), float("inf")
         ([1, None, 20231101], ["1", None, "20231101"]),
         ([1.0, None, 20231101.0], ["1", None, "20231101"]),  # whole numbers, once with gaps
         ([1.0, NAN, 20231101.0, INFINITE], ["1", None, "20231101", None]),
+        (["1.0", "", "20.0", "0.0"], ["1", None, "20", "0"]),  # the same in a file of text
+        (["1.0", "2.5"], ["1.0", "2.5"]),
+        (["1.0", "a"], ["1.0", "a"]),
         ([1.5, None, 2.0], ["1.5", None, "2"]),
         ([1e20, None, 2e20], ["1e+20", None, "2e+20"]),  # too large for a whole number
         ([None, NAN], [None, None]),

@@ -89,6 +89,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     leave_out, notes = columns_left_out(table, options)
     labels = target_labels(table.column(options.target), options.unlabeled)
     check_labels(labels, options.target, options.unlabeled)
+    truth = _truth(table, labels, options)
     labeled = np.array([label is not None for label in labels])
     silent = filled_with_labels(table, labeled, leave_out)
     plan = plan_columns(
@@ -102,9 +103,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     state = FinalState.of(clf, X, labels)
     summary = summarize(
         clf,
-        y_true=None
-        if options.truth is None
-        else target_labels(table.column(options.truth), options.unlabeled),
+        y_true=truth,
         title=f"{options.target}, learned from {path.name}",
         state=state,
         data={
@@ -188,6 +187,8 @@ def target_labels(column: pa.ChunkedArray, unlabeled: str | None) -> NDArray[Any
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     empty = pc.or_kleene(pc.equal(text, ""), pc.equal(text, (unlabeled or "").strip()))
     filled = pc.if_else(pc.fill_null(empty, True), None, text)
+    if pc.all(pc.match_substring_regex(filled, r"^-?\d+\.0$")).as_py():
+        filled = pc.replace_substring_regex(filled, r"\.0$", "")  # the same in a file of text
     return np.array(filled.to_pylist(), dtype=object)
 
 
@@ -230,6 +231,21 @@ def check_labels(labels: NDArray[Any], target: str, unlabeled: str | None = None
             f"Each of the {len(given):,} labelled rows of '{name}' has a label of its own.",
             "It seems to hold names or numbers, not classes; choose another column.",
         )
+
+
+def _truth(table: pa.Table, labels: NDArray[Any], options: FitOptions) -> NDArray[Any] | None:
+    """The true labels; raise if they are written in another way than the given ones."""
+    if options.truth is None:
+        return None
+    truth = target_labels(table.column(options.truth), options.unlabeled)
+    given, true = ({x for x in column if x is not None} for column in (labels, truth))
+    if true and not given & true:
+        raise UserError(
+            f"No label of '{shorten(options.target)}' stands in '{shorten(options.truth)}': the "
+            f"labels are {listing(sorted(given))}, the truth has {listing(sorted(true))}.",
+            "Write both alike, or leave --truth out.",
+        )
+    return truth
 
 
 def _marker(classes: list[str]) -> str | None:
