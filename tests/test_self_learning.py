@@ -573,3 +573,15 @@ def test_fast_forest_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearnex.ensemble", None)
     with pytest.raises(ImportError, match=r"fewlabel\[fast\]"):
         SelfLearningClassifier("fast").fit(X, TARGET)
+
+
+def test_rows_of_weight_0_teach_nobody():
+    """Not even a classifier that takes no weights."""
+    X, y = load_iris(return_X_y=True)
+    given = np.arange(len(y)) % 3 == 0
+    wrong = np.arange(len(y)) % 2 == 0
+    target = np.where(given, np.where(wrong, (y + 1) % 3, y), -1)
+    model = SelfLearningClassifier(KNeighborsClassifier(3))
+    with pytest.warns(UserWarning, match="weights"):
+        model.fit(X, target, sample_weight=np.where(given & wrong, 0.0, 1.0))
+    assert model.score(X[~given], y[~given]) > 0.9

@@ -93,13 +93,14 @@ class TrainingSet:
     def fit(self, estimator: Any) -> Any:
         """Fit an (unfitted) estimator on the labelled and trusted rows."""
         rows, codes, weight = self.sample()
+        name = None if weight is None else fit_weight_name(estimator)
+        if weight is not None and name is None:
+            self._warn_unweighted(estimator)
+            # Who takes no weights is not shown what has none.
+            rows, codes = rows[weight > 0], codes[weight > 0]
         params = params_of_rows(self.X, self.fit_params, rows)
-        if weight is not None:
-            name = fit_weight_name(estimator)
-            if name is not None:
-                params[name] = weight
-            else:
-                self._warn_unweighted(estimator)
+        if name is not None:
+            params[name] = weight
         return estimator.fit(take_rows(self.X, rows), self.classes[codes], **params)
 
     def sample(self) -> tuple[Ints, Ints, Floats | None]:

@@ -187,19 +187,20 @@ def _plan(name: str, column: pa.ChunkedArray, unit: str, comma_separated: bool) 
     odd = f"; {n_odd} cells that are no {kind} count as missing" if n_odd else ""
     written = f"written like {notation} {sign}".strip() + "; " if notation else ""
     planned = Column(name, kind, unit + written + _TREATMENT[kind] + odd, notation, sign)
+    if kind not in ("number", "date"):
+        return planned
+    values = planned.read(column)
     may_count = pa.types.is_integer(column.type) or pa.types.is_string(column.type)
-    if kind == "number" and may_count and _is_counter(planned.read(column), n_different):
+    if kind == "number" and may_count and _is_counter(values, n_different):
         return Column(name, "left out", "counts the rows: a row number or identifier")
-    return _shifted(planned, column) if kind in ("number", "date") else planned
+    return _shifted(planned, values[np.isfinite(values)])
 
 
-def _shifted(planned: Column, column: pa.ChunkedArray) -> Column:
+def _shifted(planned: Column, values: NDArray[np.float64]) -> Column:
     """The plan of a column whose values stay apart in single precision, in which forests compute.
 
     Moments in seconds are the example: from 1970 on, two within a minute are the same there.
     """
-    values = planned.read(column)
-    values = values[np.isfinite(values)]
     different = np.unique(values)
     n_merged = _n_merged(different)
     if n_merged <= _MERGED * len(different):
