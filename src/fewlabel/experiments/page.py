@@ -32,7 +32,7 @@ just that.
 
 - Splits are the paper's own: `train_test_split(X, y, train_size=l, random_state=10 n)`,
   n = 0..19, plain, not stratified. Trial n of every method has the same split, and the forest's
-  seed is the split's.
+  seed is the split's. (`--stratify`, `--first-seed` and `--test-rows` run others.)
 - HAR: **features recomputed** from the genuine windows and labels; the published feature file was
   not at hand, so its row cannot be expected to agree with the paper's.
 - SensIT: **not available**; no figure was measured.
@@ -247,8 +247,9 @@ _CAPTIONS = {
     "exists only where the bound applies.",
     "figure3": "λ from 0.1 to 1, as in the paper.",
     "figure4": "As Figure 2, on the one data set, with and without the relaxation.",
-    "figure5": "Means over the trials that reached the round, weighted by the rows it concerns. "
-    "The bounds use the supervised votes for P(Y|x), so they are estimates, not guarantees.",
+    "figure5": "The table of `bounds()` for the rows left in each round: means over the trials "
+    "that reached it, weighted by the rows it concerns. The votes of the supervised forest stand "
+    "for P(Y|x), uncalibrated as in the paper, so all of it are estimates, not guarantees.",
     "figure6": "The paper needs errors to be made mostly on low votes: a rising curve. Points "
     "above the diagonal are votes that are more often right than they say.",
 }
