@@ -195,6 +195,14 @@ def test_bounds_of_a_model_are_about_the_labels_it_gives(fewlabel: Runner, train
     assert "first classifier" in answer["error"]["assumption"]
 
 
+def test_true_labels_like_the_names_of_the_votes(fewlabel: Runner, tmp_path: Path):
+    rows = "0.9,0.1,1.0\n0.2,0.8,2.0\n0.6,0.4,1.0\n"
+    for names in ("1.0,2.0", "1,2"):
+        (tmp_path / "votes.csv").write_text(f"{names},truth\n{rows}")
+        answer = fewlabel(tmp_path, "bounds", "votes.csv", "--truth", "truth", "--json")
+        assert json.loads(answer.out)["true_error"] == 0.0
+
+
 def test_bounds_of_votes_that_are_rounded_or_no_numbers(fewlabel: Runner, tmp_path: Path):
     (tmp_path / "rounded.csv").write_text("a,b\n1.0000001,0\n0.2,0.8\n")
     answer = fewlabel(tmp_path, "bounds", "rounded.csv", "--json")

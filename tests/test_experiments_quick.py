@@ -130,6 +130,7 @@ def test_paths_are_looked_at_before_the_first_trial(tmp_path):
     for arguments, message in (
         (["--out", file], "is a file"),
         (["--out", out, "--page", tmp_path], "is a folder"),
+        (["--out", out, "--page", file / "page.md"], "is a file"),
         (["--out", out, "--data", tmp_path / "nowhere"], "There is no folder"),
         (["--out", out, "--scheduler", "nonsense"], "scheduler must be"),
     ):

@@ -124,6 +124,12 @@ def test_a_column_outside_is_compared_but_leaves_the_marks_of_the_others_alone()
     assert (row["ours"].best, row["ours"].better, row["ours"].worse) == (False, True, False)
     row = ranked({"a": high, "b": mid, "ours": low}, outside=("ours",))
     assert (row["a"].best, row["ours"].better, row["ours"].worse) == (True, False, True)
+    # Few splits of ours must not cut the comparison of the others to these.
+    steady, rising = cell_of(*[0.78] * 20), cell_of(*[0.7] * 5, *[0.82] * 15)
+    others = {"a": rising, "b": steady}
+    few = ranked(others | {"ours": cell_of(*[0.5] * 5)}, outside=("ours",))
+    assert (few["a"].best, few["b"].best) == (True, False)
+    assert {name: few[name] for name in others} == ranked(others)
     # One rival is nothing to be the best of.
     assert not ranked({"a": low, "ours": high}, outside=("ours",))["a"].best
 

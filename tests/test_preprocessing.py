@@ -101,11 +101,34 @@ def test_text_that_only_looks_like_numbers(cells):
     assert planned(cells * 10)[0].kind == "category"
 
 
-def test_commas_among_other_cells_depend_on_the_file():
+@pytest.mark.parametrize("comma_separated", [False, True])
+def test_an_odd_cell_does_not_change_what_a_comma_means(comma_separated):
     cells = ["1,234", "12,345", "7"] * 10 + ["none known"]
-    assert planned(cells)[1] == pytest.approx([1.234, 12.345])
-    assert planned(cells, comma_separated=True)[0].kind == "category"
-    assert planned(["$12", "$15"] * 10 + ["?!"], comma_separated=True)[1] == [12.0, 15.0]
+    assert planned(cells, comma_separated=comma_separated)[1] == [1234.0, 12345.0]
+    dollars = ["$12", "$15"] * 10 + ["?!"]
+    assert planned(dollars, comma_separated=comma_separated)[1] == [12.0, 15.0]
+
+
+def test_a_slip_among_plain_numbers_does_not_multiply_them():
+    cells = [f"{v:.3f}" for v in np.random.default_rng(0).uniform(1, 9, 195)]
+    column, values = planned([*cells, "2,371"])
+    assert (column.kind, column.notation) == ("number", "")
+    assert values == pytest.approx([float(cells[0]), float(cells[1])])
+
+
+def test_lists_in_a_comma_separated_file_are_no_decimals():
+    answers = ["1", "2", "1,2", "1,3"] * 10
+    assert planned(answers, comma_separated=True)[0].kind == "category"
+    assert planned(answers, comma_separated=False)[1] == [1.0, 2.0]
+    both = ["1.234,5", "2,5"] * 10  # grouping and decimals: certainly numbers
+    assert planned(both, comma_separated=True)[1] == [1234.5, 2.5]
+
+
+@pytest.mark.parametrize("form", ["10.1{:02}.103.1{:02}", "1.1{:02}.2{:02}", "1{:02} 1{:02} 408"])
+def test_addresses_versions_and_telephone_numbers_are_no_numbers(form):
+    cells = [form.format(i % 7, i % 5) for i in range(60)]
+    assert planned(cells)[0].kind == "category"
+    assert planned(["1.234.567", "12.345", "7"] * 10)[1] == [1234567.0, 12345.0]
 
 
 def test_plain_columns_are_kept_as_before():

@@ -585,3 +585,12 @@ def test_rows_of_weight_0_teach_nobody():
     with pytest.warns(UserWarning, match="weights"):
         model.fit(X, target, sample_weight=np.where(given & wrong, 0.0, 1.0))
     assert model.score(X[~given], y[~given]) > 0.9
+
+
+def test_a_class_of_weight_0_stays_known():
+    X, y = load_iris(return_X_y=True)
+    target = np.where(np.arange(len(y)) % 3 == 0, y, -1)
+    model = SelfLearningClassifier(KNeighborsClassifier(3))
+    with pytest.warns(UserWarning, match="weights"):
+        model.fit(X, target, sample_weight=np.where(target == 2, 0.0, 1.0))
+    assert model.predict_proba(X).shape == (len(y), 3)

@@ -35,6 +35,13 @@ def test_labels_of_a_column(cells: list[Any], labels: list[str | None]):
     assert target_labels(pa.chunked_array([pa.array(cells)]), "").tolist() == labels
 
 
+def test_a_marker_beside_whole_numbers_in_text():
+    column = pa.chunked_array([["0.0", "1.0", "-1.0", ""]])
+    for marker in ("-1", "-1.0"):
+        assert target_labels(column, marker).tolist() == ["0", "1", None, None]
+    assert target_labels(column, "-1", whole=False).tolist() == ["0.0", "1.0", "-1.0", None]
+
+
 def test_labels_of_a_dictionary_and_a_marker():
     column = pa.chunked_array([pa.array(["a", "?", None, "b"]).dictionary_encode()])
     assert target_labels(column, "? ").tolist() == ["a", None, None, "b"]

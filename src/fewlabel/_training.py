@@ -96,8 +96,9 @@ class TrainingSet:
         name = None if weight is None else fit_weight_name(estimator)
         if weight is not None and name is None:
             self._warn_unweighted(estimator)
-            # Who takes no weights is not shown what has none.
-            rows, codes = rows[weight > 0], codes[weight > 0]
+            # Who takes no weights is not shown what has none, unless a class would be unknown.
+            shown = (weight > 0) | ~np.isin(codes, codes[weight > 0])
+            rows, codes = rows[shown], codes[shown]
         params = params_of_rows(self.X, self.fit_params, rows)
         if name is not None:
             params[name] = weight

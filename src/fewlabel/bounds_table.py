@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fewlabel._errors import UserError, listing, shorten
 from fewlabel.calibration import for_bounds
 from fewlabel.model_files import load_model
-from fewlabel.preprocessing import to_frame
+from fewlabel.preprocessing import few_lines, to_frame
 from fewlabel.report.state import deciding_votes
 from fewlabel.report.truth import GUARANTEE
 from fewlabel.statistics import Floats
@@ -91,6 +91,8 @@ class Subject:
     assumption : str
     thresholds : ndarray of shape (n_classes,) or None
         None: those with the smallest bounds.
+    notes : tuple of str
+        What to tell about the cells.
     """
 
     votes: Floats
@@ -99,6 +101,7 @@ class Subject:
     classes: list[str]
     assumption: str
     thresholds: Floats | None = None
+    notes: tuple[str, ...] = ()
 
 
 def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
@@ -115,6 +118,7 @@ def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
 
     answer: dict[str, Any] = {
         "n_rows": len(first),
+        "notes": list(subject.notes),
         "error": stated(everything.risk),
         "trusted_error": stated(trusted.conditional_error),
         "trusted_share": trusted.trusted_share,
@@ -155,7 +159,8 @@ def _of_model(table: pa.Table, path: Path) -> Subject:
     them. The first classifier's do, calibrated as in the report.
     """
     model = load_model(path)
-    X = model.transformer.transform(to_frame(table, model.plan))
+    notes: list[str] = []
+    X = model.transformer.transform(to_frame(table, model.plan, notes=notes))
     first, thresholds = vote_matrix(model.first, X), np.array(model.thresholds)
     votes, _ = deciding_votes(first, vote_matrix(model.final, X), thresholds)
     calibration = model.summary["calibration"]
@@ -163,7 +168,13 @@ def _of_model(table: pa.Table, path: Path) -> Subject:
     told = f", calibrated on held-out labelled rows (power {power:.2f})," if power != 1.0 else ""
     classes = [str(name) for name in model.final.classes_]
     return Subject(
-        votes, first, for_bounds(first, power), classes, MODEL.format(power=told), thresholds
+        votes,
+        first,
+        for_bounds(first, power),
+        classes,
+        MODEL.format(power=told),
+        thresholds,
+        tuple(few_lines(notes)),
     )
 
 
@@ -207,7 +218,8 @@ def _distributions(table: pa.Table, names: list[str], path: Path, what: str) -> 
 
 def _with_truth(table: pa.Table, truth: str, subject: Subject) -> Subject:
     classes = subject.classes
-    labels: NDArray[Any] = target_labels(table.column(truth), "")
+    readings = (target_labels(table.column(truth), "", whole=whole) for whole in (False, True))
+    labels: NDArray[Any] = max(readings, key=lambda column: len(set(classes) & set(column)))
     known = np.array([label is not None for label in labels])
     unknown = sorted({label for label in labels if label is not None} - set(classes))
     if unknown:

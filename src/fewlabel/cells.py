@@ -215,8 +215,7 @@ def find_notation(
 ) -> tuple[str, str, int] | None:
     """How the numbers of a column of text are written: notation, sign, how many cells fit.
 
-    None if fewer than ``n_fewest`` cells fit any, or if it is not clear what a comma means: among
-    cells that are something else, in a file whose cells are separated by commas.
+    None if fewer than ``n_fewest`` cells fit any, or if they may be something else than numbers.
     """
     from pyarrow import compute as pc
 
@@ -230,13 +229,26 @@ def find_notation(
     n_fit = fits[notation, sign][0]
     if n_fit < n_fewest:
         return None
-    if n_fit < int((~missing_numbers(column)).sum()):
-        n_comma, n_decimals = fits["1.234,5", sign]
-        if n_comma == n_fit and n_decimals:
-            notation = "1.234,5"
-        if comma_separated and NOTATIONS[notation][1] == ",":
-            return None
+    numbers_only = text.filter(np.isfinite(written_numbers(column, notation, sign)))
+    if not sign and not _are_numbers(numbers_only, notation, comma_separated):
+        return None
     return notation, sign, n_fit
+
+
+def _are_numbers(text: pa.ChunkedArray, notation: str, comma_separated: bool) -> bool:
+    """Whether cells that can be read as numbers are likely to be some."""
+    from pyarrow import compute as pc
+
+    group, decimal = NOTATIONS[notation]
+    n_groups = np.asarray(pc.count_substring(text, group))
+    has_decimals = np.asarray(pc.match_substring(text, decimal))
+    if decimal == "," and comma_separated:
+        # "1,2" may be a list: only 1.234,5 is none.
+        return bool((has_decimals & (n_groups > 0)).any())
+    if group != "," and not has_decimals.any():
+        # Addresses, versions and telephone numbers have as many parts in every cell.
+        return bool(n_groups.max() < 2 or n_groups.min() < n_groups.max())
+    return True
 
 
 def _fits(column: pa.ChunkedArray, text: pa.ChunkedArray) -> dict[tuple[str, str], tuple[int, int]]:

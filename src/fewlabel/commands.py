@@ -173,6 +173,8 @@ def bounds_command(console: Console, table: Path, **options: Any) -> None:
     error, trusted = answer["error"], answer["trusted_error"]
     kind = error["kind"]
     console.say(f"{answer['n_rows']:,} rows.")
+    for note in answer["notes"]:
+        console.say(f"! {note}")
     console.say(f"At most {percent(error['value'])} of the votes are wrong ({kind}).")
     if "true_error" in answer:
         console.say(f"In truth {percent(answer['true_error'])} are.")

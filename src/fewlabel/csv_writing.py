@@ -12,7 +12,7 @@ CHUNK_ROWS = 50_000
 """Rows that are turned into Python objects at once."""
 
 # One sign, digits and what parts them, a currency or percent sign.
-_NUMBER = r"^ *[+-]? *[$€£¥]? *[\d.,' ]*([eE][+-]?\d+)? *[%$€£¥]?$"
+_NUMBER = r"^ *[+-]? *([$€£¥]? *[.,]?\d[\d.,' ]*([eE][+-]?\d+)? *[%$€£¥]?)?$"
 
 
 def write_csv(table: pa.Table, file: IO[str], delimiter: str = ",") -> None:

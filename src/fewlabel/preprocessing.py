@@ -40,6 +40,8 @@ _MOSTLY = 0.9
 MOSTLY_IN_PART = 0.5
 """The same for some rows of a table, which may have more odd cells than the whole."""
 
+_MANY_ODD = 10
+
 # Text with more different values than this share of its rows names rows rather than kinds of rows.
 _IDENTIFIER_SHARE = 0.9
 _IDENTIFIER_ROWS = 20
@@ -248,8 +250,16 @@ def _kind(column: pa.ChunkedArray, comma_separated: bool) -> tuple[str, int, str
         if name != "yes/no" and fitting >= _MOSTLY * filled > 0:
             # Thousands may be the only cells that no plain number explains.
             whole = name == "number" and _written(column, filled, filled, comma_separated)
-            return whole or (name, filled - fitting, "", "")
+            if whole and _agree(read(column), written_numbers(column, *whole[2:])):
+                return whole
+            return name, filled - fitting, "", ""
     return _written(column, filled, _MOSTLY * filled, comma_separated) or ("category", 0, "", "")
+
+
+def _agree(plain: NDArray[np.float64], written: NDArray[np.float64]) -> bool:
+    """Whether a notation leaves plain numbers what they are."""
+    known = np.isfinite(plain)
+    return bool((plain[known] == written[known]).all())
 
 
 def _written(
@@ -319,7 +329,9 @@ def _check_readable(
         return ""
     name, first = shorten(column.name), shorten(cells[int(odd[0])].as_py())
     n_filled = int(filled.sum())
-    if n_filled - len(odd) < readable * n_filled:
+    # Of a few cells many may be odd by chance, but not all.
+    many = len(odd) >= _MANY_ODD or len(odd) == n_filled
+    if many and n_filled - len(odd) < readable * n_filled:
         written = f", written like {column.notation} {column.sign}".rstrip()
         raise UserError(
             f"Column '{name}' held a {column.kind} when the model was trained"

@@ -172,8 +172,13 @@ def require_column(names: list[str], wanted: str, option: str) -> None:
         )
 
 
-def target_labels(column: pa.ChunkedArray, unlabeled: str | None) -> NDArray[Any]:
-    """Labels as texts, None where there is none."""
+def target_labels(
+    column: pa.ChunkedArray, unlabeled: str | None, *, whole: bool = True
+) -> NDArray[Any]:
+    """Labels as texts, None where there is none.
+
+    ``whole``: whether texts that are all like 1.0 become 1.
+    """
     import pyarrow as pa
     from pyarrow import compute as pc
 
@@ -185,11 +190,21 @@ def target_labels(column: pa.ChunkedArray, unlabeled: str | None) -> NDArray[Any
         whole = pc.and_(pc.equal(finite, pc.floor(finite)), pc.less(pc.abs(finite), 2.0**53))
         column = finite.cast(pa.int64()) if pc.all(whole).as_py() else finite
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    empty = pc.or_kleene(pc.equal(text, ""), pc.equal(text, (unlabeled or "").strip()))
-    filled = pc.if_else(pc.fill_null(empty, True), None, text)
-    if pc.all(pc.match_substring_regex(filled, r"^-?\d+\.0$")).as_py():
-        filled = pc.replace_substring_regex(filled, r"\.0$", "")  # the same in a file of text
+    filled = _without(text, ("", (unlabeled or "").strip()))
+    if whole and pc.all(pc.match_substring_regex(filled, r"^-?\d+\.0$")).as_py():
+        # The same in a file of text; the mark may be written either way.
+        filled = pc.replace_substring_regex(filled, r"\.0$", "")
+        filled = _without(filled, ((unlabeled or "").strip(),))
     return np.array(filled.to_pylist(), dtype=object)
+
+
+def _without(text: pa.ChunkedArray, marks: Sequence[str]) -> pa.ChunkedArray:
+    """The texts with null for those that mark an unlabelled row."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    marked = pc.is_in(text, value_set=pa.array([*marks, None], pa.string()))
+    return pc.if_else(marked, None, text)
 
 
 def check_labels(labels: NDArray[Any], target: str, unlabeled: str | None = None) -> None:
@@ -237,8 +252,13 @@ def _truth(table: pa.Table, labels: NDArray[Any], options: FitOptions) -> NDArra
     """The true labels; raise if they are written in another way than the given ones."""
     if options.truth is None:
         return None
-    truth = target_labels(table.column(options.truth), options.unlabeled)
-    given, true = ({x for x in column if x is not None} for column in (labels, truth))
+    given = {label for label in labels if label is not None}
+    readings = (
+        target_labels(table.column(options.truth), options.unlabeled, whole=whole)
+        for whole in (True, False)
+    )
+    truth = max(readings, key=lambda column: len(given & set(column)))
+    true = {label for label in truth if label is not None}
     if true and not given & true:
         raise UserError(
             f"No label of '{shorten(options.target)}' stands in '{shorten(options.truth)}': the "

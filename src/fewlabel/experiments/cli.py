@@ -134,6 +134,9 @@ def _check_paths(out: Path, page: Path | None, data: Path | None) -> None:
         raise UserError(f"{out} is a file.", "--out names a folder.")
     if page is not None and page.is_dir():
         raise UserError(f"{page} is a folder.", "--page names a file, for example page.md.")
+    for folder in (*out.parents, *(page.parents if page else ())):
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"{folder} is a file.", "Name a folder that exists or can be made.")
     if data is not None and not data.is_dir():
         raise UserError(
             f"There is no folder {data}.", "--data (or FEWLABEL_DATA) names that of the data sets."

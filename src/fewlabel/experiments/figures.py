@@ -50,8 +50,10 @@ def draw(name: str, scope: Scope, records: Iterable[Record], folder: Path) -> li
     }
     with plt.rc_context(_STYLE):
         figure = makers[name](plt, scope, found)
-        if is_quick(scope):
-            figure.text(0.0, 1.01, "quick run, tiny sizes", va="bottom", size=7, color="#999999")
+        apart = ("quick run, tiny sizes" if is_quick(scope) else "", scope.other_splits)
+        remark = "; ".join(filter(None, apart))
+        if remark:
+            figure.text(0.0, 1.01, remark, va="bottom", size=7, color="#999999")
         paths = []
         for suffix in ("png", "svg"):
             path = folder / f"{name}.{suffix}"

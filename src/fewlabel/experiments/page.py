@@ -30,9 +30,7 @@ and the records by the same command without `--no-run` (`--data` names the folde
 sets). It is never edited by hand. A cell says how many trials stand behind it; "not run" means
 just that.
 
-- Splits are the paper's own: `train_test_split(X, y, train_size=l, random_state=10 n)`,
-  n = 0..19, plain, not stratified. Trial n of every method has the same split, and the forest's
-  seed is the split's. (`--stratify`, `--first-seed` and `--test-rows` run others.)
+- {splits}. Trial n of every method has the same split, and the forest's seed is the split's.
 - HAR: **features recomputed** from the genuine windows and labels; the published feature file was
   not at hand, so its row cannot be expected to agree with the paper's.
 - SensIT: **not available**; no figure was measured.
@@ -87,7 +85,7 @@ def page_text(scope: Scope, records: list[Record], folder: str) -> str:
 
 def _sections(scope: Scope, records: list[Record], folder: str) -> Iterator[str]:
     found = by_key(records)
-    yield _INTRO
+    yield _INTRO.format(splits=_splits(scope))
     yield _provenance(records)
     yield "\n## Does self-learning help? MSLA against RF on the same splits\n"
     yield from paired(scope, found, "MSLA", "RF")
@@ -106,6 +104,16 @@ def _sections(scope: Scope, records: list[Record], folder: str) -> Iterator[str]
             if told := remark(name, scope, found):
                 yield f"{told}\n"
             yield f"![{item.title}]({folder}/{name}.png)"
+
+
+def _splits(scope: Scope) -> str:
+    if scope.other_splits:
+        return f"Splits are **not the paper's**: {scope.other_splits}"
+    return (
+        "Splits are the paper's own: `train_test_split(X, y, train_size=l, random_state=10 n)`,\n"
+        "  n = 0..19, plain, not stratified (`--stratify`, `--first-seed` and `--test-rows` run\n"
+        "  others)"
+    )
 
 
 def _provenance(records: list[Record]) -> str:

@@ -159,33 +159,39 @@ def ranked(row: dict[str, Cell], outside: Collection[str] = ()) -> dict[str, Cel
     twenty are not of the same splits. Cells with fewer than ``COMPARED`` splits stay out. Columns
     ``outside`` are compared with the best of the others and leave their marks alone.
     """
+    inside = {name: c for name, c in row.items() if name not in outside}
+    enough = min(COMPARED, max((c.n for c in inside.values()), default=0))
+    rivals = {name: c for name, c in inside.items() if c.n >= enough > 0}
+    shared = set.intersection(*(set(c.seeds) for c in rivals.values())) if rivals else set()
+    if not shared:
+        return row
+    means = {name: float(np.mean(_on(c, shared))) for name, c in rivals.items()}
+    best = max(means, key=lambda name: means[name])
+    marked = dict(row)
+    for name, c in rivals.items():
+        if len(rivals) > 1:  # else there is nothing to be better than
+            # Compared as they are printed: two cells that show one number are both best.
+            is_best = round(means[name], 3) == round(means[best], 3)
+            worse = _differ(_on(c, shared), _on(rivals[best], shared))
+            marked[name] = replace(c, best=is_best, worse=worse)
+    for name in outside:
+        common = shared & set(row[name].seeds)
+        ours, theirs = _on(row[name], common), _on(rivals[best], common)
+        if len(common) >= enough and _differ(ours, theirs):
+            above = float(np.mean(ours)) > float(np.mean(theirs))
+            marked[name] = replace(row[name], better=above, worse=not above)
+    return marked
+
+
+def _on(c: Cell, seeds: Collection[int]) -> list[float]:
+    """Scores of a cell on some splits."""
+    return [value for seed, value in zip(c.seeds, c.values, strict=True) if seed in seeds]
+
+
+def _differ(values: list[float], others: list[float]) -> bool:
     from scipy.stats import mannwhitneyu
 
-    enough = min(COMPARED, max((c.n for c in row.values()), default=0))
-    filled = {name: c for name, c in row.items() if c.n >= enough > 0}
-    shared = set.intersection(*(set(c.seeds) for c in filled.values())) if filled else set()
-    rivals = [name for name in filled if name not in outside]
-    if len(filled) < 2 or not rivals or not shared:  # nothing to be better than
-        return row
-    scores = {
-        name: [value for seed, value in zip(c.seeds, c.values, strict=True) if seed in shared]
-        for name, c in filled.items()
-    }
-    means = {name: float(np.mean(values)) for name, values in scores.items()}
-    best = max(rivals, key=lambda name: means[name])
-    marked = dict(row)
-    for name, values in scores.items():
-        p = mannwhitneyu(values, scores[best]).pvalue if len(shared) > 1 else 1.0
-        differs, above = bool(p < LEVEL), means[name] > means[best]
-        # Compared as they are printed: two cells that show one number are both best.
-        is_best = name in rivals and round(means[name], 3) == round(means[best], 3)
-        marked[name] = replace(
-            row[name],
-            best=is_best and len(rivals) > 1,
-            worse=differs and not above,
-            better=differs and above,
-        )
-    return marked
+    return len(values) > 1 and bool(mannwhitneyu(values, others).pvalue < LEVEL)
 
 
 def by_key(records: Iterable[Record]) -> dict[str, Record]:
