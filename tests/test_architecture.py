@@ -18,7 +18,7 @@ SOURCE = Path(fewlabel.__file__).parent
 LAYERS = [
     ["_errors", "_scikit", "_validation"],
     ["_targets", "cells", "csv_writing"],
-    ["votes", "margins", "fast_forest", "tables", "outputs", "preprocessing"],
+    ["votes", "margins", "fast_forest", "tables", "target_column", "outputs", "preprocessing"],
     ["_openml", "statistics", "cbound", "held_out", "voters"],
     ["transductive", "mislabeling", "bound_search", "calibration"],
     ["thresholds", "pac_bayes", "bounds"],

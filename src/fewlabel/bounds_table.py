@@ -17,10 +17,10 @@ from fewlabel.report.state import deciding_votes
 from fewlabel.report.truth import GUARANTEE
 from fewlabel.statistics import Floats
 from fewlabel.tables import read_table
+from fewlabel.target_column import require_column, target_labels
 from fewlabel.thresholds import search_thresholds
 from fewlabel.transductive import TransductiveBound, transductive_bound
 from fewlabel.votes import bayes_risk, vote_matrix
-from fewlabel.workflow import require_column, target_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa

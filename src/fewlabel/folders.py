@@ -27,14 +27,8 @@ from fewlabel.preprocessing import (
     plan_columns,
     to_frame,
 )
-from fewlabel.workflow import (
-    FitOptions,
-    check_labels,
-    columns_left_out,
-    paper_learner,
-    require_column,
-    target_labels,
-)
+from fewlabel.target_column import check_labels, require_column, target_labels
+from fewlabel.workflow import FitOptions, columns_left_out, paper_learner
 
 if TYPE_CHECKING:
     import pyarrow as pa

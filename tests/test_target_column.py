@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fewlabel._errors import UserError
-from fewlabel.workflow import check_labels, target_labels
+from fewlabel.target_column import check_labels, target_labels
 
 pa = pytest.importorskip("pyarrow")
 
