@@ -17,7 +17,7 @@ from scipy import sparse
 
 from fewlabel._scikit import indexable_rows, n_rows, take_rows
 from fewlabel._targets import unlabeled_mask
-from fewlabel.outputs import replaced
+from fewlabel.outputs import can_be_made, replaced
 
 CHUNK_ROWS = 65_536
 """Rows of a chunk read from Parquet: a few MiB, and enough that the work per chunk dominates."""
@@ -355,7 +355,7 @@ def result_folder(out: str | os.PathLike[str] | None) -> Iterator[Path | None]:
 def check_out(out: str | os.PathLike[str]) -> None:
     """Raise if results would mix with what is there already."""
     path = Path(out)
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+    if not can_be_made(path):
         raise FileExistsError(
             f"{path} exists already. Results go into a new folder: remove it or name another one."
         )

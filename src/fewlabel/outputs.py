@@ -109,6 +109,11 @@ def _check_target(target: Path, force: bool) -> None:
     _check_room(folder)
 
 
+def can_be_made(folder: Path) -> bool:
+    """Whether a folder is new: there is nothing of this name, or an empty folder."""
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+
+
 def check_new_folder(target: Path, *, force: bool, source: Path) -> None:
     """Raise unless a folder of results can be made; what is there is never removed.
 
@@ -119,7 +124,7 @@ def check_new_folder(target: Path, *, force: bool, source: Path) -> None:
         raise UserError(
             f"'{name}' lies in the folder that is read.", "Name a folder beside it (--out)."
         )
-    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+    if not can_be_made(target):
         refused = ", and --force does not remove folders" if force else ""
         raise UserError(
             f"'{name}' exists already{refused}.", "Remove it, or name another folder (--out)."
