@@ -42,10 +42,10 @@ bench-quick: $(READY)  ## The same at small sizes, to see that every benchmark r
 	$(BIN)/python -m benchmarks --quick
 
 reproduction: $(READY)  ## Write docs/reproduction.md from the records in results/ (runs nothing)
-	$(BIN)/python -m fewlabel.experiments --all --no-run --out results --page docs/reproduction.md
+	$(BIN)/python -m reproduction --all --no-run --out results --page docs/reproduction.md
 
 reproduction-run: $(READY)  ## Run the trials of docs/reproduction.md that have no record, then write it (many hours; FEWLABEL_DATA)
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m fewlabel.experiments --all --out results --jobs $(JOBS) --page docs/reproduction.md
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m reproduction --all --out results --jobs $(JOBS) --page docs/reproduction.md
 
 min-gain: $(READY)  ## Measure what the last rounds of self-learning bring, write docs/min_gain.md (slow)
 	$(BIN)/python -m benchmarks.min_gain --write docs/min_gain.md

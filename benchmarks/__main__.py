@@ -8,7 +8,7 @@ import os
 import platform
 from pathlib import Path
 
-from fewlabel.outputs import replaced
+from fewlabel._core.atomic import replaced
 
 SECTIONS = ["search", "self_learning", "fast_forest", "max_train", "cbounds", "baselines"]
 """Modules of this package with TITLE, NOTE and ``measure(quick) -> list of rows (dicts)``."""

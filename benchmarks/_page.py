@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fewlabel.outputs import replaced
+from fewlabel._core.atomic import replaced
 
 
 def table(rows: list[dict[str, Any]]) -> str:

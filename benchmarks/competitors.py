@@ -13,11 +13,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from fewlabel.experiments.methods import METHODS, VARIANTS
-from fewlabel.experiments.plan import Scope
-from fewlabel.experiments.run import Limits, Progress, run
-from fewlabel.experiments.spec import Trial
-from fewlabel.outputs import replaced
+from fewlabel._core.atomic import replaced
+from reproduction.methods import METHODS, VARIANTS
+from reproduction.plan import Scope
+from reproduction.run import Limits, Progress, run
+from reproduction.spec import Trial
 
 RECORDS = Path("results/baselines.jsonl")
 SCALING = Path("results/baselines_scaling.json")
@@ -107,7 +107,7 @@ def run_all(wanted: Iterable[Trial], data: Path | None, seconds: float, jobs: in
 def run_scaling() -> None:
     """Time the methods on this machine and keep the figures with its description."""
     from benchmarks.baselines import measure
-    from fewlabel.experiments.run import machine, versions
+    from reproduction.run import machine, versions
 
     found = {"machine": machine(), "versions": versions(), "rows": measure(quick=False)}
     with replaced(SCALING) as part:

@@ -18,13 +18,13 @@ from benchmarks.competitors import (
     trials,
 )
 from benchmarks.competitors_reasons import REASONS
-from fewlabel.datasets import PAPER_SETS
-from fewlabel.experiments.notation import number
-from fewlabel.experiments.paper_values import TABLE_2, TABLE_4
-from fewlabel.experiments.records import OK, Record, read_records
-from fewlabel.experiments.spec import PAPER_TREES
-from fewlabel.experiments.summary import Cell, by_key, cell, duration, params_text
-from fewlabel.outputs import replaced
+from fewlabel._core.atomic import replaced
+from reproduction.datasets import PAPER_SETS
+from reproduction.notation import number
+from reproduction.paper_values import TABLE_2, TABLE_4
+from reproduction.records import OK, Record, read_records
+from reproduction.spec import PAPER_TREES
+from reproduction.summary import Cell, by_key, cell, duration, params_text
 
 INTRO = """\
 # The competitors, measured

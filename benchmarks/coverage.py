@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from fewlabel.margins import margin_sums
-from fewlabel.mislabeling import held_out_counts
-from fewlabel.pac_bayes import (
+from fewlabel.bounds.margins import margin_sums
+from fewlabel.bounds.mislabeling import held_out_counts
+from fewlabel.bounds.pac_bayes import (
     PacBayesBound,
     kl_divergence,
     mislabeling_interval,

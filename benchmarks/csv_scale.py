@@ -108,7 +108,7 @@ def shown(record: dict[str, Any]) -> dict[str, object]:
 
 def page(records: list[dict[str, Any]]) -> str:
     """The page of the documentation."""
-    from fewlabel.workflow import MAX_TRAIN
+    from fewlabel.cli.workflow import MAX_TRAIN
 
     machines = sorted({record["machine"] for record in records})
     head = f"# A CSV of a million rows\n\nMade by `make csv-scale` ({'; '.join(machines)}).\n"

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.self_learning import data
-from fewlabel.fast_forest import FastForestClassifier
+from fewlabel.selection.fast_forest import FastForestClassifier
 
 TITLE = 'The forest behind `estimator="fast"`'
 NOTE = """

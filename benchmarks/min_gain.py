@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from fewlabel import BoundPolicy, Selection, SelfLearningClassifier
-from fewlabel.datasets import load_dataset, mask_labels, paper_split
-from fewlabel.outputs import replaced
+from fewlabel._core.atomic import replaced
+from reproduction.datasets import load_dataset, mask_labels, paper_split
 
 GAINS = (0.001, 0.01, 0.1)
 PAGE = """# Are the last rounds worth it?

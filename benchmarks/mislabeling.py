@@ -25,10 +25,16 @@ from fewlabel import (
     imperfect_proba,
     mislabeling_matrix,
 )
-from fewlabel.assessment import DEFAULT_METHOD, METHODS, Evidence, estimate_mislabeling, gather
-from fewlabel.datasets import PAPER_SETS, load_dataset, mask_labels, paper_split
-from fewlabel.held_out import can_be_judged
-from fewlabel.outputs import replaced
+from fewlabel._core.atomic import replaced
+from fewlabel.assess.held_out import can_be_judged
+from fewlabel.assess.transduction_bounds import (
+    DEFAULT_METHOD,
+    METHODS,
+    Evidence,
+    estimate_mislabeling,
+    gather,
+)
+from reproduction.datasets import PAPER_SETS, load_dataset, mask_labels, paper_split
 
 SETS = ["vowel", "protein", "dna", "pageblocks", "pendigits", "letter", "isolet"]
 Array = np.ndarray[Any, Any]

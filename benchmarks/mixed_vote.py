@@ -23,11 +23,11 @@ from sklearn.datasets import make_classification
 
 from benchmarks import mixed_vote_page
 from fewlabel import FewLabelClassifier, SelfLearningClassifier
-from fewlabel.calibration import calibration_power
-from fewlabel.datasets import load_dataset, mask_labels, paper_split
-from fewlabel.experiments.records import RecordWriter
-from fewlabel.held_out import out_of_bag_votes
-from fewlabel.mixed_vote import MixedVote, Mixer, Trained
+from fewlabel.assess.calibration import calibration_power
+from fewlabel.assess.held_out import out_of_bag_votes
+from fewlabel.ensemble.mixed_vote import MixedVote, Mixer, Trained
+from reproduction.datasets import load_dataset, mask_labels, paper_split
+from reproduction.records import RecordWriter
 
 ABLATION, COST = Path("results/mixed_vote.jsonl"), Path("results/mixed_vote_cost.jsonl")
 PAPER = (

@@ -11,14 +11,14 @@ from scipy.stats import mannwhitneyu
 
 from benchmarks._page import table
 from benchmarks.mixed_vote_reasons import REASONS
-from fewlabel.experiments.notation import number, row_title
-from fewlabel.experiments.paper_values import TABLE_2
-from fewlabel.experiments.plan import ROWS, Scope
-from fewlabel.experiments.records import OK, read_records
-from fewlabel.experiments.summary import LEVEL, Cell, by_key
-from fewlabel.experiments.tables import accuracy_cells
-from fewlabel.families import FAMILIES
-from fewlabel.outputs import replaced
+from fewlabel._core.atomic import replaced
+from fewlabel.ensemble.families import FAMILIES
+from reproduction.notation import number, row_title
+from reproduction.paper_values import TABLE_2
+from reproduction.plan import ROWS, Scope
+from reproduction.records import OK, read_records
+from reproduction.summary import LEVEL, Cell, by_key
+from reproduction.tables import accuracy_cells
 
 PAGE = Path("docs/mixed_vote.md")
 OURS = "FewLabel"

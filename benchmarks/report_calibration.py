@@ -26,9 +26,9 @@ from fewlabel import (
     optimal_thresholds,
     risk_bound,
 )
-from fewlabel.assessment import judged_votes
-from fewlabel.calibration import calibrated, calibration_power, least_power
-from fewlabel.outputs import replaced
+from fewlabel._core.atomic import replaced
+from fewlabel.assess.calibration import calibrated, calibration_power, least_power
+from fewlabel.assess.transduction_bounds import judged_votes
 
 NOTE = """
 The first classifier: the forest of `SelfLearningClassifier` (200 trees) or the mixed vote of

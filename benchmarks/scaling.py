@@ -28,7 +28,7 @@ from benchmarks._measure import side_by_side
 from benchmarks._page import put, table
 from benchmarks.out_of_core import FEATURES, blobs, classifier, labeled, write
 from fewlabel import DaskRows, SelfLearningClassifier, UnlabeledRows, VoteStatistics, vote_matrix
-from fewlabel._chunk_steps import BALLOT, MARKS
+from fewlabel.chunks.steps import BALLOT, MARKS
 
 Table = list[dict[str, Any]]
 RECORDS = Path(__file__).parent / "scaling_accuracy.jsonl"

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.out_of_core import CLASSES, FEATURES, blobs, write
-from fewlabel._chunk_steps import BALLOT, MARKS, chunk_statistics
-from fewlabel.statistics import VoteStatistics
-from fewlabel.votes import vote_matrix
+from fewlabel.bounds.statistics import VoteStatistics
+from fewlabel.bounds.votes import vote_matrix
+from fewlabel.chunks.steps import BALLOT, MARKS, chunk_statistics
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 from benchmarks._measure import in_child
 from fewlabel import SelfLearningClassifier
-from fewlabel._training import default_forest
+from fewlabel.selection.training_set import default_forest
 
 TITLE = "Self-learning on 70,000 × 784"
 NOTE = """

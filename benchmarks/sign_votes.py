@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fewlabel.baselines.qns3vm import QNS3VMClassifier
-from fewlabel.experiments.methods import METHODS, Method, Params
-from fewlabel.experiments.spec import Trial
+from reproduction.methods import METHODS, Method, Params
+from reproduction.spec import Trial
 
 
 class SignVotes(QNS3VMClassifier):

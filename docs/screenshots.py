@@ -26,7 +26,7 @@ PICTURES = {
 
 
 def main() -> None:
-    import browser
+    from support import browser
 
     missing = browser.missing()
     if missing:

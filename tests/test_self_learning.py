@@ -29,7 +29,7 @@ from fewlabel import (
     labeled_scorer,
     optimal_thresholds,
 )
-from fewlabel.fast_forest import FastForestClassifier
+from fewlabel.selection.fast_forest import FastForestClassifier
 
 X, Y = load_iris(return_X_y=True)
 HIDDEN = np.random.default_rng(4).random(len(Y)) < 0.85

@@ -1,6 +1,6 @@
 """``python -m fewlabel``."""
 
-from fewlabel.cli import main
+from fewlabel.cli.app import main
 
 if __name__ == "__main__":
     main()

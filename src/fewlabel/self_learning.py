@@ -1,8 +1,8 @@
 """Algorithm 1, the multi-class self-learning algorithm MSLA (Section 4.4).
 
 This module is the loop and the estimator around it. Which rows are trusted is decided in
-:mod:`fewlabel.policies`, what the votes are in :mod:`fewlabel.votes`, how a round's training set is
-put together in :mod:`fewlabel._training`.
+:mod:`fewlabel.selection.policies`, what the votes are in :mod:`fewlabel.bounds.votes`, how a
+round's training set is put together in :mod:`fewlabel.selection.training_set`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,8 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._chunk_loop import learn_in_chunks
-from fewlabel._rounds import (
-    final_bound,
-    initial_label_proba,
-    keep_record,
-    n_selected,
-    reason_to_stop,
-    round_record,
-)
-from fewlabel._scikit import (
+from fewlabel._core.checks import check_weights
+from fewlabel._core.scikit import (
     HasMethods,
     Interval,
     StrOptions,
@@ -38,16 +30,24 @@ from fewlabel._scikit import (
     n_rows,
     routed_fit_params,
 )
-from fewlabel._targets import UNLABELED, encode_target, labeled_part
-from fewlabel._training import TrainingSet, default_forest
-from fewlabel._validation import check_weights
-from fewlabel.assessment import transduction_bounds
-from fewlabel.bounds import Bound
-from fewlabel.held_out import unequal
-from fewlabel.out_of_core import as_rows
-from fewlabel.policies import Policy, make_policy
-from fewlabel.statistics import Floats, Ints
-from fewlabel.votes import vote_matrix
+from fewlabel._core.targets import UNLABELED, encode_target, labeled_part
+from fewlabel.assess.held_out import unequal
+from fewlabel.assess.transduction_bounds import transduction_bounds
+from fewlabel.bounds.statistics import Floats, Ints
+from fewlabel.bounds.table import Bound
+from fewlabel.bounds.votes import vote_matrix
+from fewlabel.chunks.local import as_rows
+from fewlabel.chunks.loop import learn_in_chunks
+from fewlabel.selection.policies import Policy, make_policy
+from fewlabel.selection.rounds import (
+    final_bound,
+    initial_label_proba,
+    keep_record,
+    n_selected,
+    reason_to_stop,
+    round_record,
+)
+from fewlabel.selection.training_set import TrainingSet, default_forest
 
 if TYPE_CHECKING:
     from fewlabel.report import Report
@@ -69,7 +69,7 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Any classifier with ``predict_proba``. None and "forest": a random forest of 200 full trees.
         "fast": the same from scikit-learn-intelex (``pip install fewlabel[fast]``).
     policy : {"bound", "fixed", "curriculum"} or policy object, default="bound"
-        Which rows to trust, see :mod:`fewlabel.policies`.
+        Which rows to trust, see :mod:`fewlabel.selection.policies`.
     label_proba : {"supervised", "current", "uniform"} or array-like, default="supervised"
         What stands for the unknown :math:`P(Y\mid x)` in the bound: the votes of the initial
         supervised classifier (the paper's choice), those of the current one, 1/K, or given
@@ -369,8 +369,8 @@ class SelfLearningClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             ``y_true``, true labels as far as they are known, or ``X_test`` and ``y_test``: fill the
             column ``excess``, how far each number is from the true error. ``method`` and
             ``smoothing``: how the mislabelling matrix is estimated, see
-            :func:`fewlabel.assessment.estimate_mislabeling`. ``calibrate=False``: take the votes
-            for probabilities as they are, as in the paper and in ``risk_bound_``.
+            :func:`fewlabel.assess.transduction_bounds.estimate_mislabeling`. ``calibrate=False``:
+            take the votes for probabilities as they are, as in the paper and in ``risk_bound_``.
 
         Returns
         -------

@@ -35,10 +35,10 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state, gen_even_slices
 
-from fewlabel._scikit import Interval, StrOptions
-from fewlabel._targets import UNLABELED
+from fewlabel._core.scikit import Interval, StrOptions
+from fewlabel._core.targets import UNLABELED
 from fewlabel.baselines._base import Codes, Floats, SemiSupervisedClassifier
-from fewlabel.votes import margin
+from fewlabel.bounds.votes import margin
 
 _LARGEST_SEED = np.iinfo(np.int32).max
 

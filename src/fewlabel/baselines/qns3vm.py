@@ -34,8 +34,8 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
-from fewlabel._scikit import Interval, StrOptions
-from fewlabel._targets import UNLABELED
+from fewlabel._core.scikit import Interval, StrOptions
+from fewlabel._core.targets import UNLABELED
 from fewlabel.baselines._base import Codes, Floats, SemiSupervisedClassifier
 
 _SHARPNESS = 20.0  # γ: how closely the logistic loss follows the hinge

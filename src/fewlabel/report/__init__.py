@@ -21,8 +21,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from fewlabel._errors import UserError
-from fewlabel.outputs import replaced
+from fewlabel._core.atomic import replaced
+from fewlabel._core.errors import UserError
 from fewlabel.report.summarize import summarize
 
 __all__ = ["FORMATS", "Report", "render"]

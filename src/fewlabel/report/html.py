@@ -93,7 +93,7 @@ def label_next_csv(summary: dict[str, Any]) -> str:
     """The rows worth labelling next, as formula-safe CSV."""
     import pyarrow as pa
 
-    from fewlabel.csv_writing import write_csv
+    from fewlabel.tables.csv_writing import write_csv
 
     entries = summary["label_next"]["rows"]
     keys = ["row", "label", "vote", "runner_up", "margin", "gain"]

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewlabel.report.calibration import Calibration, calibration_of
-from fewlabel.statistics import Floats, Ints
-from fewlabel.thresholds import ThresholdCurve, threshold_curves
+from fewlabel.bounds.statistics import Floats, Ints
+from fewlabel.bounds.thresholds import ThresholdCurve, threshold_curves
+from fewlabel.report.vote_calibration import Calibration, calibration_of
 
 
 @dataclass(frozen=True)

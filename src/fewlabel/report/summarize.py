@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fewlabel.bounds.statistics import Floats, Ints
+from fewlabel.bounds.thresholds import ThresholdCurve
+from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 from fewlabel.report.state import FinalState, next_to_label
 from fewlabel.report.truth import Truth
-from fewlabel.report.voters import voters_of
+from fewlabel.report.voter_rows import voters_of
 from fewlabel.report.words import TERMINATION, assumption_of, headline, warnings_of
-from fewlabel.statistics import Floats, Ints
-from fewlabel.thresholds import ThresholdCurve
-from fewlabel.transductive import TransductiveBound, transductive_bound
 
 SCHEMA = 1
 MAX_CLASSES = 60  # shown one by one

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewlabel._targets import as_column
-from fewlabel.assessment import true_codes
+from fewlabel._core.targets import as_column
+from fewlabel.assess.transduction_bounds import true_codes
+from fewlabel.bounds.statistics import Floats, Ints
+from fewlabel.bounds.transductive import transductive_bound
+from fewlabel.bounds.votes import bayes_confusion
 from fewlabel.report.state import FinalState
-from fewlabel.statistics import Floats, Ints
-from fewlabel.transductive import transductive_bound
-from fewlabel.votes import bayes_confusion
 
 GUARANTEE = (
     "A guarantee for these rows: Theorem 1 with the known true labels in place of the label "

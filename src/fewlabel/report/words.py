@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fewlabel.report.calibration import Calibration
+    from fewlabel.report.vote_calibration import Calibration
 
 TERMINATION = {
     "all_labeled": "every row had been pseudo-labelled",

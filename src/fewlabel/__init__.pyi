@@ -1,0 +1,63 @@
+"""Public names for type checkers; at run time they are loaded on first use."""
+
+from fewlabel.assess.cross_validation import LabeledKFold as LabeledKFold
+from fewlabel.assess.cross_validation import labeled_scorer as labeled_scorer
+from fewlabel.assess.held_out import cross_fitted_votes as cross_fitted_votes
+from fewlabel.assess.held_out import out_of_bag_votes as out_of_bag_votes
+from fewlabel.baselines.das_forest import DASForestClassifier as DASForestClassifier
+from fewlabel.baselines.label_spreading import LabelSpreadingClassifier as LabelSpreadingClassifier
+from fewlabel.baselines.qns3vm import QNS3VMClassifier as QNS3VMClassifier
+from fewlabel.baselines.semi_lda import SemiLDAClassifier as SemiLDAClassifier
+from fewlabel.bounds.cbound import TrivialBoundWarning as TrivialBoundWarning
+from fewlabel.bounds.cbound import c_bound as c_bound
+from fewlabel.bounds.cbound import c_bound_imperfect as c_bound_imperfect
+from fewlabel.bounds.cbound import gibbs_bound as gibbs_bound
+from fewlabel.bounds.cbound import relaxation_trace as relaxation_trace
+from fewlabel.bounds.cbound import smallest_relaxation as smallest_relaxation
+from fewlabel.bounds.cbound import tandem_bound as tandem_bound
+from fewlabel.bounds.margins import margin_moments as margin_moments
+from fewlabel.bounds.mislabeling import anchor_counts as anchor_counts
+from fewlabel.bounds.mislabeling import chittineni_bound as chittineni_bound
+from fewlabel.bounds.mislabeling import confident_counts as confident_counts
+from fewlabel.bounds.mislabeling import expected_counts as expected_counts
+from fewlabel.bounds.mislabeling import held_out_counts as held_out_counts
+from fewlabel.bounds.mislabeling import imperfect_proba as imperfect_proba
+from fewlabel.bounds.mislabeling import mislabeling_matrix as mislabeling_matrix
+from fewlabel.bounds.mislabeling import mislabeling_report as mislabeling_report
+from fewlabel.bounds.mislabeling import one_example_bound as one_example_bound
+from fewlabel.bounds.pac_bayes import kl_divergence as kl_divergence
+from fewlabel.bounds.pac_bayes import mislabeling_interval as mislabeling_interval
+from fewlabel.bounds.pac_bayes import mislabeling_radius as mislabeling_radius
+from fewlabel.bounds.pac_bayes import pac_bayes_c_bound as pac_bayes_c_bound
+from fewlabel.bounds.statistics import VoteStatistics as VoteStatistics
+from fewlabel.bounds.table import Bound as Bound
+from fewlabel.bounds.table import bounds_table as bounds_table
+from fewlabel.bounds.thresholds import optimal_thresholds as optimal_thresholds
+from fewlabel.bounds.thresholds import search_thresholds as search_thresholds
+from fewlabel.bounds.thresholds import threshold_curves as threshold_curves
+from fewlabel.bounds.transductive import conditional_error_bound as conditional_error_bound
+from fewlabel.bounds.transductive import confusion_bound as confusion_bound
+from fewlabel.bounds.transductive import risk_bound as risk_bound
+from fewlabel.bounds.transductive import tightness as tightness
+from fewlabel.bounds.transductive import transductive_bound as transductive_bound
+from fewlabel.bounds.votes import bayes_confusion as bayes_confusion
+from fewlabel.bounds.votes import bayes_risk as bayes_risk
+from fewlabel.bounds.votes import gibbs_confusion as gibbs_confusion
+from fewlabel.bounds.votes import gibbs_risk as gibbs_risk
+from fewlabel.bounds.votes import majority_vote as majority_vote
+from fewlabel.bounds.votes import margin as margin
+from fewlabel.bounds.votes import vote_matrix as vote_matrix
+from fewlabel.chunks.dask_rows import DaskRows as DaskRows
+from fewlabel.chunks.local import UnlabeledRows as UnlabeledRows
+from fewlabel.chunks.local import labeled_rows as labeled_rows
+from fewlabel.ensemble.mixed_vote import FewLabelClassifier as FewLabelClassifier
+from fewlabel.ensemble.posterior import gibbs_posterior as gibbs_posterior
+from fewlabel.ensemble.posterior import learn_posterior as learn_posterior
+from fewlabel.selection.policies import BoundPolicy as BoundPolicy
+from fewlabel.selection.policies import Curriculum as Curriculum
+from fewlabel.selection.policies import FixedThreshold as FixedThreshold
+from fewlabel.selection.policies import Selection as Selection
+from fewlabel.self_learning import SelfLearningClassifier as SelfLearningClassifier
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,1 @@
+"""Scikit-learn compatibility, targets, input checks, errors and atomic files."""

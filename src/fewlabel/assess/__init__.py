@@ -1,0 +1,1 @@
+"""How wrong the labels are: held-out votes, calibration, error estimates, acceptance, audits."""

@@ -1,0 +1,245 @@
+r"""What a fitted self-learning classifier can say about its own error on the unlabelled rows.
+
+Gathers the evidence that a fit leaves behind, estimates the mislabelling matrix of the
+pseudo-labels from it, and puts every bound in one table. All of it is estimated, none guaranteed:
+the label probabilities are votes, and the matrix is counted on few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from fewlabel._core.scikit import indexable_rows, take_rows
+from fewlabel._core.targets import UNLABELED, as_column, encode_target, unlabeled_mask
+from fewlabel.assess.calibration import bounding_power, for_bounds
+from fewlabel.assess.held_out import can_be_judged, held_out_votes
+from fewlabel.bounds.margins import Floats
+from fewlabel.bounds.mislabeling import (
+    anchor_counts,
+    confident_counts,
+    expected_counts,
+    held_out_counts,
+    imperfect_proba,
+    mislabeling_matrix,
+)
+from fewlabel.bounds.table import Bound, bounds_table
+
+if TYPE_CHECKING:
+    from fewlabel.self_learning import SelfLearningClassifier
+
+
+class Evidence(NamedTuple):
+    """What is known after a fit: l labelled and u unlabelled rows, K classes.
+
+    Attributes
+    ----------
+    y : codes of the given labels, shape (l,), without the only rows of a class and rows of weight 0
+    held_out : votes for the labelled rows that did not see their labels, shape (l, K)
+    label_proba : what stands for P(Y|x) of the unlabelled rows, shape (u, K)
+    votes : votes of the final classifier for them, shape (u, K); its winners are the labels Ŷ
+    """
+
+    y: NDArray[np.intp]
+    held_out: Floats
+    label_proba: Floats
+    votes: Floats
+
+    @property
+    def counts(self) -> Floats:
+        """Counts over the labelled rows."""
+        return held_out_counts(self.y, self.held_out.argmax(axis=1), self.votes.shape[1])
+
+
+def gather(
+    classifier: SelfLearningClassifier, X: Any, y: ArrayLike, *, calibrate: bool = True
+) -> Evidence:
+    """Evidence of a classifier that was fitted on these X and y.
+
+    ``calibrate``: whether votes that stand for P(Y|x) are raised to the least power that the
+    held-out votes demand, see :func:`fewlabel.assess.calibration.least_power`.
+    """
+    check_is_fitted(classifier)
+    if not hasattr(classifier, "transduction_"):
+        raise ValueError(
+            "The classifier was fitted with `unlabeled`: use the method `bounds` of those rows."
+        )
+    X = indexable_rows(X)
+    codes, classes = encode_target(y, classifier.missing_label)
+    if len(codes) != len(classifier.transduction_) or not np.array_equal(
+        classes, classifier.classes_
+    ):
+        raise ValueError(
+            "X and y must be those that the classifier was fitted on: they have "
+            f"{len(codes)} rows and classes {classes}, it saw {len(classifier.transduction_)} rows "
+            f"and classes {classifier.classes_}."
+        )
+    labeled, unlabeled = np.flatnonzero(codes != UNLABELED), np.flatnonzero(codes == UNLABELED)
+    if len(unlabeled) == 0:
+        raise ValueError("There is no unlabelled row whose error could be bounded.")
+    given, held_out = judged_votes(classifier, take_rows(X, labeled), codes[labeled])
+    label_proba, are_votes = _label_proba(classifier, unlabeled)
+    if calibrate and are_votes:
+        label_proba = for_bounds(label_proba, bounding_power(held_out, given))
+    votes = classifier.transduction_proba_[unlabeled]
+    return Evidence(given, held_out, label_proba, votes)
+
+
+def judged_votes(
+    classifier: SelfLearningClassifier, X: Any, codes: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], Floats]:
+    """Codes of the labelled rows that can be judged, and held-out votes of the initial classifier.
+
+    A row cannot be judged if it is the only one of its class, or if nobody could vote without it.
+    A row that had weight 0 in ``fit`` is not judged; the others count alike.
+    """
+    weight = getattr(classifier, "labeled_weight_", None)  # an older model file has none
+    if weight is not None and len(weight) != len(codes):
+        raise ValueError(
+            f"X and y must be those that the classifier was fitted on: they have {len(codes)} "
+            f"labelled rows, it saw {len(weight)}."
+        )
+    labels = classifier.classes_[codes]
+    votes = held_out_votes(classifier.initial_estimator_, X, labels, weight)
+    judged = can_be_judged(codes, weight) & votes.any(axis=1)
+    return codes[judged], votes[judged]
+
+
+def _label_proba(
+    classifier: SelfLearningClassifier, unlabeled: NDArray[np.intp]
+) -> tuple[Floats, bool]:
+    """What stands for P(Y|x), and whether it is the votes of the initial classifier."""
+    given = classifier.label_proba
+    if not isinstance(given, str):
+        return np.asarray(given, dtype=np.float64)[unlabeled], False
+    if given == "supervised":
+        return classifier.initial_votes_, True
+    votes = classifier.transduction_proba_[unlabeled]
+    return votes if given == "current" else np.full_like(votes, 1.0 / votes.shape[1]), False
+
+
+# --- the mislabelling matrix of the pseudo-labels --------------------------------------------
+
+
+def _soft(e: Evidence) -> Floats:
+    return e.counts + expected_counts(e.votes.argmax(axis=1), e.label_proba, max_iter=0)
+
+
+METHODS: dict[str, Callable[[Evidence], Floats]] = {
+    "held-out": lambda e: e.counts,
+    "confident": lambda e: confident_counts(e.votes.argmax(axis=1), e.label_proba),
+    "em": lambda e: expected_counts(e.votes.argmax(axis=1), e.label_proba, e.counts),
+    "anchor": lambda e: anchor_counts(e.votes, e.label_proba, e.counts),
+    "soft": _soft,
+}
+"""Ways to count (imperfect label, true label), see :mod:`fewlabel.bounds.mislabeling`.
+
+"soft" adds to the held-out counts those expected under ``label_proba`` alone. Unlike EM it does not
+take the pseudo-labels to be independent of x given Y, which they are not: the same votes made them.
+"""
+
+# Among the nearest to the true matrix on the paper's data: docs/mislabeling.md (make mislabeling).
+DEFAULT_METHOD = "soft"
+
+
+def estimate_mislabeling(
+    evidence: Evidence, method: str = DEFAULT_METHOD, *, smoothing: float = 1.0
+) -> Floats:
+    """Estimate P(Ŷ=i | Y=j) of the pseudo-labels; one of :data:`METHODS`."""
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}. Got {method!r} instead.")
+    return mislabeling_matrix(METHODS[method](evidence), smoothing=smoothing)
+
+
+def supervised_estimate(held_out: Floats, y: NDArray[np.intp], error: float | None) -> Bound:
+    """The first row of the table: what the labelled rows say of the initial classifier."""
+    wrong = held_out.argmax(axis=1) != y
+    value = float(wrong.mean()) if len(y) else float("nan")
+    return Bound(
+        "supervised estimate",
+        value,
+        "estimate",
+        len(y) > 0,
+        "no bound: held-out error of the initial classifier on the labelled rows",
+        None if error is None else value - error,
+    )
+
+
+# --- true labels, where they are known -------------------------------------------------------
+
+
+def true_codes(
+    classifier: SelfLearningClassifier, y_true: ArrayLike, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which of the rows have a known true label, and its code; -1 for a class unknown to ``fit``.
+
+    A missing value, and the marker of unlabelled rows, say that a label is not known.
+    """
+    column, n_samples = as_column(y_true), len(classifier.labeled_iter_)
+    if column.shape != (n_samples,):
+        raise ValueError(
+            f"y_true must have one entry for each of the {n_samples} rows of fit. "
+            f"Got shape {column.shape} instead."
+        )
+    missing = unlabeled_mask(column, None)
+    known = np.flatnonzero(~missing[rows])
+    order: dict[Any, int] = {c: code for code, c in enumerate(classifier.classes_.tolist())}
+    marker = classifier.missing_label
+    if isinstance(marker, str) and marker == "auto":
+        marker = -1
+    if unlabeled_mask([marker], None)[0]:
+        marker = None  # missing values are left out already
+    labels = column[rows[known]].tolist()
+    stated = np.array([label in order or label != marker for label in labels], dtype=bool)
+    codes = np.array([order.get(label, -1) for label in labels], dtype=np.intp)
+    if stated.any() and not (codes[stated] >= 0).any():
+        raise ValueError(
+            f"y_true has no class of fit for any unlabelled row: the classes are "
+            f"{classifier.classes_[:5]}, y_true begins with {column[:5]}. Write both alike."
+        )
+    return known[stated], codes[stated]
+
+
+# --- the table -------------------------------------------------------------------------------
+
+
+def transduction_bounds(
+    classifier: SelfLearningClassifier,
+    X: Any,
+    y: ArrayLike,
+    *,
+    y_true: ArrayLike | None = None,
+    X_test: Any = None,
+    y_test: ArrayLike | None = None,
+    method: str = DEFAULT_METHOD,
+    smoothing: float = 1.0,
+    calibrate: bool = True,
+) -> list[Bound]:
+    r"""Estimated bounds on the error of the transduction; see ``SelfLearningClassifier.bounds``.
+
+    The imperfect labels of CBIL follow the mislabelling model,
+    :math:`P(\hat Y=i\mid x)=\sum_j\hat p_{i,j}P(Y=j\mid x)`. The pseudo-labels themselves would
+    contradict it: they always agree with the vote that made them.
+    """
+    evidence = gather(classifier, X, y, calibrate=calibrate)
+    matrix = estimate_mislabeling(evidence, method, smoothing=smoothing)
+    error = None
+    if y_true is not None:
+        unlabeled = np.flatnonzero(encode_target(y, classifier.missing_label)[0] == UNLABELED)
+        known, codes = true_codes(classifier, y_true, unlabeled)
+        if len(known) == 0:
+            raise ValueError("y_true has no label for any unlabelled row.")
+        error = float(np.mean(evidence.votes[known].argmax(axis=1) != codes))
+    elif y_test is not None:
+        error = 1.0 - float(classifier.score(X_test, y_test))
+    return [supervised_estimate(evidence.held_out, evidence.y, error)] + bounds_table(
+        evidence.votes,
+        evidence.label_proba,
+        imperfect_proba=imperfect_proba(evidence.label_proba, matrix),
+        mislabeling=matrix,
+        error=error,
+    )

@@ -1,0 +1,215 @@
+"""Unlabelled rows that do not fit in memory: self-learning from Parquet or any chunks."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewlabel._core.scikit import n_rows, take_rows
+from fewlabel._core.targets import as_column, unlabeled_mask
+from fewlabel.chunks.rows import Rows
+from fewlabel.chunks.source import (
+    CHUNK_ROWS,
+    check_markers,
+    column_names,
+    first_marker,
+    join_rows,
+    open_chunks,
+    read_chunk,
+    target_column,
+)
+
+# Summaries are merged whenever there are so many: memory must not grow with the chunks.
+_FAN_IN = 16
+
+
+class UnlabeledRows(Rows):
+    """Unlabelled rows that are read chunk by chunk, as often as needed.
+
+    ``SelfLearningClassifier.fit(X, y, unlabeled=...)`` takes one, or directly any ``source``. Peak
+    memory does not depend on the number of rows: it is that of a chunk, of the training set (at
+    most ``max_train`` trusted rows, 100,000 by default) and of the classifier. Between passes
+    14 bytes a row, and with ``label_proba="supervised"`` 8 more for each class, wait in scratch
+    files.
+
+    Parameters
+    ----------
+    source : path, pyarrow Dataset, callable or sequence
+        A Parquet file or a folder of them, an Arrow data set, a function that returns a fresh
+        iterator of chunks, or a list of chunks. A chunk is whatever the labelled rows are: NumPy,
+        pandas, polars, sparse; Arrow batches are converted.
+    chunk_rows : int, default=65536
+        Rows read at once from Parquet or Arrow.
+    scratch : path, optional
+        Folder for scratch files, with room for the bytes above; the system's by default.
+    out, target, missing_label, resolution, train, layout
+        See :class:`fewlabel.chunks.rows.Rows`: in short, the folder for the labels, and the column
+        whose missing values mark unlabelled rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from fewlabel import SelfLearningClassifier, UnlabeledRows
+    >>> X, y = load_digits(return_X_y=True)
+    >>> rows = UnlabeledRows([X[100:900], X[900:]])  # or UnlabeledRows("folder", out="labels")
+    >>> forest = RandomForestClassifier(25, random_state=0)
+    >>> clf = SelfLearningClassifier(forest).fit(X[:100], y[:100], unlabeled=rows)
+    >>> sum(record["n_selected"] for record in clf.history_) > 1000
+    True
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        chunk_rows: int = CHUNK_ROWS,
+        scratch: str | Path | None = None,
+        out: str | Path | None = None,
+        target: str | None = None,
+        missing_label: Any = "auto",
+        resolution: int | None = None,
+        train: str = "sample",
+        layout: Any = None,
+    ) -> None:
+        super().__init__(
+            out=out,
+            target=target,
+            missing_label=missing_label,
+            resolution=resolution,
+            train=train,
+            layout=layout,
+        )
+        self.source, self.chunk_rows, self.scratch = source, chunk_rows, scratch
+        self._chunks = open_chunks(source, chunk_rows)
+
+    @contextmanager
+    def opened(self, layout: Any) -> Iterator[None]:
+        with tempfile.TemporaryDirectory(prefix="fewlabel-", dir=self.scratch) as folder:
+            self._layout, self._folder = layout, Path(folder)
+            self._n_rows: list[int] = []  # of each chunk, as the first pass found them
+            yield
+
+    def run(
+        self,
+        step: Callable[..., tuple[dict[str, Any], Any]],
+        merge: Callable[[Sequence[Any]], Any],
+        uses: tuple[str, ...],
+        makes: tuple[str, ...] = (),
+        *,
+        each: dict[str, Sequence[Any]] | None = None,
+        keep: bool = False,
+        **arguments: Any,
+    ) -> Any:
+        summaries: list[Any] = []
+        pieces = [name for name in uses if name != "X"]
+        for chunk in self._read() if "X" in uses else self._positions():
+            position = chunk["position"]
+            chunk |= {name: np.load(self._file(name, position)) for name in pieces}
+            own = {name: values[position] for name, values in (each or {}).items()}
+            made, summary = step(chunk, **arguments, **own)
+            for name in makes:
+                np.save(self._file(name, position), made[name])
+            summaries.append(summary)
+            if len(summaries) >= _FAN_IN:
+                summaries = [merge(summaries)]
+        return merge(summaries)
+
+    def _positions(self) -> Iterator[dict[str, Any]]:
+        return ({"position": position} for position in range(len(self._n_rows)))
+
+    def _read(self) -> Iterator[dict[str, Any]]:
+        first_pass = not self._n_rows
+        position = -1
+        for position, (name, raw) in enumerate(self._chunks()):
+            if first_pass and position == 0 and self.layout is None and callable(self.source):
+                self._layout = self._layout.in_order_of(column_names(raw))
+            chunk = read_chunk(name, raw, self._layout)
+            n = n_rows(chunk["X"])
+            if first_pass:
+                self._n_rows.append(n)
+            elif position >= len(self._n_rows) or self._n_rows[position] != n:
+                raise RuntimeError(_changed(name))
+            yield {"position": position, **chunk}
+        if position + 1 < len(self._n_rows):
+            raise RuntimeError(_changed(f"chunk {position + 1}"))
+
+    def _file(self, name: str, position: int) -> Path:
+        return self._folder / f"{name}-{position:06d}.npy"
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        return function(*arguments, **named)
+
+    def fetch(self, handle: Any) -> Any:
+        return handle
+
+
+def _changed(name: str) -> str:
+    return (
+        f"The unlabelled rows changed between two passes over them, at {name}. Every pass must "
+        f"give the same chunks; an iterator that is used up gives none: pass a function that "
+        f"returns a fresh one."
+    )
+
+
+def as_rows(source: Any) -> Rows:
+    """The rows of ``fit(..., unlabeled=source)``."""
+    return source if isinstance(source, Rows) else UnlabeledRows(source)
+
+
+def labeled_rows(
+    source: Any, target: str, *, missing_label: Any = "auto", chunk_rows: int = CHUNK_ROWS
+) -> tuple[Any, NDArray[Any]]:
+    """The few labelled rows of a source that also holds the unlabelled ones.
+
+    Parameters
+    ----------
+    source : path or pyarrow Dataset, or chunks that are data frames
+    target : str
+        Column with the labels.
+    missing_label : object, default="auto"
+        What marks an unlabelled row.
+
+    Returns
+    -------
+    X : pandas.DataFrame
+        All columns but the target, of the labelled rows.
+    y : ndarray of shape (n_labeled,)
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"x": [0.1, 0.2, 0.3], "kind": ["a", None, "b"]})
+    >>> X, y = labeled_rows([table], "kind")
+    >>> X["x"].tolist(), y.tolist()
+    ([0.1, 0.3], ['a', 'b'])
+    """
+    frames, labels = [], []
+    markers: list[Any] = []
+    for name, raw in open_chunks(source, chunk_rows)():
+        if target not in (column_names(raw) or ()):
+            raise ValueError(f"{name} has no column {target!r} with the labels.")
+        column = as_column(target_column(raw, target))
+        missing = unlabeled_mask(column, missing_label)
+        markers += first_marker(raw, target, np.flatnonzero(missing))
+        if not missing.all():
+            frame = raw.to_pandas() if hasattr(raw, "to_pandas") else raw
+            frames.append(take_rows(frame.drop(columns=target), np.flatnonzero(~missing)))
+            labels.append(column[~missing])
+    check_markers(markers, missing_label)
+    if not frames:
+        raise ValueError(f"No row has a label in column {target!r}.")
+    return join_rows(frames), _plain(np.concatenate(labels))
+
+
+def _plain(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels that were Python objects beside missing values as numbers, if they are numbers."""
+    import pandas
+
+    return pandas.Series(labels).infer_objects().to_numpy()

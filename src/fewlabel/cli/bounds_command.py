@@ -1,0 +1,255 @@
+"""Bounds of given votes: the ``fewlabel bounds`` command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel.assess.calibration import for_bounds
+from fewlabel.bounds.statistics import Floats
+from fewlabel.bounds.thresholds import search_thresholds
+from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
+from fewlabel.bounds.votes import bayes_risk, vote_matrix
+from fewlabel.report.state import deciding_votes
+from fewlabel.report.truth import GUARANTEE
+from fewlabel.tables.columns import few_lines, to_frame
+from fewlabel.tables.model_files import load_model
+from fewlabel.tables.reading import read_table
+from fewlabel.tables.target_column import require_column, target_labels
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EXACT = "A guarantee for these rows if the given label probabilities are the true ones, as stated."
+GIVEN = "An estimate: it would be a guarantee if the given label probabilities were the true ones."
+MODEL = (
+    "An estimate: the votes of the model's first classifier{power} stand for the unknown label "
+    "probabilities P(Y|x). It would be a guarantee if they were the true ones."
+)
+VOTES = (
+    "An estimate: the votes themselves stand for the unknown label probabilities P(Y|x). It would "
+    "be a guarantee if they were the true ones."
+)
+
+
+def bounds_of_table(
+    path: Path,
+    *,
+    model: Path | None = None,
+    truth: str | None = None,
+    proba: Path | None = None,
+    exact: bool = False,
+    encoding: str = "utf-8",
+) -> dict[str, Any]:
+    """Bounds of the votes in a table, or of a model's votes for the rows of a table.
+
+    Parameters
+    ----------
+    path : Path
+        A column of votes for each class; with ``model``, a table like the one it was trained on.
+    model : Path, optional
+    truth : str, optional
+        Column with the true labels.
+    proba : Path, optional
+        Table with a column of label probabilities for each class.
+    exact : bool, default=False
+        Whether the probabilities are known to be the true ones.
+    """
+    if truth is not None and proba is not None:
+        raise UserError("--truth and --proba exclude each other.", "Give the one that is known.")
+    if exact and proba is None:
+        raise UserError("--exact speaks of the probabilities of --proba.", "Add --proba FILE.")
+    table = read_table(path, encoding=encoding)
+    if truth is not None:
+        require_column(table.column_names, truth, "--truth")
+    subject = _of_table(table, truth, path) if model is None else _of_model(table, model)
+    if truth is not None:
+        subject = _with_truth(table, truth, subject)
+    elif proba is not None:
+        given = _proba(read_table(proba, encoding=encoding), subject, proba)
+        subject = replace(subject, label_proba=given, assumption=EXACT if exact else GIVEN)
+    return _bounds(subject, truth is not None)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Votes whose error is bounded.
+
+    Attributes
+    ----------
+    votes : ndarray of shape (n_samples, n_classes)
+        The votes that give each row its label.
+    first : ndarray of shape (n_samples, n_classes)
+        The votes that are compared with the thresholds.
+    label_proba : ndarray of shape (n_samples, n_classes)
+    classes : list of str
+    assumption : str
+    thresholds : ndarray of shape (n_classes,) or None
+        None: those with the smallest bounds.
+    notes : tuple of str
+        What to tell about the cells.
+    """
+
+    votes: Floats
+    first: Floats
+    label_proba: Floats
+    classes: list[str]
+    assumption: str
+    thresholds: Floats | None = None
+    notes: tuple[str, ...] = ()
+
+
+def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
+    kind = "guarantee" if subject.assumption.startswith("A guarantee") else "estimate"
+    first, proba, thresholds = subject.first, subject.label_proba, subject.thresholds
+    if thresholds is None:
+        thresholds = search_thresholds(first, proba)[0]
+    everything = transductive_bound(subject.votes, proba, tight=True)
+    trusted = transductive_bound(first, proba, thresholds=thresholds)
+
+    def stated(value: float) -> dict[str, Any]:
+        number = float(value) if np.isfinite(value) else None
+        return {"value": number, "kind": kind, "assumption": subject.assumption}
+
+    answer: dict[str, Any] = {
+        "n_rows": len(first),
+        "notes": list(subject.notes),
+        "error": stated(everything.risk),
+        "trusted_error": stated(trusted.conditional_error),
+        "trusted_share": trusted.trusted_share,
+        "classes": [
+            {"name": name, "threshold": float(theta), "error": stated(error)}
+            for name, theta, error in zip(
+                subject.classes, thresholds, _class_errors(trusted, first, thresholds)
+            )
+        ],
+        "confusion": {
+            "names": subject.classes,
+            "matrix": everything.confusion.tolist(),
+            "kind": kind,
+            "assumption": subject.assumption,
+        },
+    }
+    if is_truth:
+        answer["true_error"] = bayes_risk(subject.votes, proba)
+    return answer
+
+
+def _class_errors(bound: TransductiveBound, votes: Floats, thresholds: Floats) -> Floats:
+    """Bound of the error among the trusted rows of each predicted class; NaN where there is none.
+
+    The bound's column of a class is on the rows that are wrongly predicted to be of it.
+    """
+    predicted = votes.argmax(axis=1)
+    reached = votes.max(axis=1, initial=0.0) >= thresholds[predicted]
+    share = np.bincount(predicted[reached], minlength=len(thresholds)) / len(votes)
+    wrong = bound.class_share @ bound.confusion
+    return np.divide(wrong, share, out=np.full(len(share), np.nan), where=share > 0)
+
+
+def _of_model(table: pa.Table, path: Path) -> Subject:
+    """The labels that ``predict`` would give.
+
+    The final votes do not stand for P(Y|x): they were trained on their own guesses and confirm
+    them. The first classifier's do, calibrated as in the report.
+    """
+    model = load_model(path)
+    notes: list[str] = []
+    X = model.transformer.transform(to_frame(table, model.plan, notes=notes))
+    first, thresholds = vote_matrix(model.first, X), np.array(model.thresholds)
+    votes, _ = deciding_votes(first, vote_matrix(model.final, X), thresholds)
+    calibration = model.summary["calibration"]
+    power = calibration["power"] if calibration else 1.0
+    told = f", calibrated on held-out labelled rows (power {power:.2f})," if power != 1.0 else ""
+    classes = [str(name) for name in model.final.classes_]
+    return Subject(
+        votes,
+        first,
+        for_bounds(first, power),
+        classes,
+        MODEL.format(power=told),
+        thresholds,
+        tuple(few_lines(notes)),
+    )
+
+
+def _of_table(table: pa.Table, truth: str | None, path: Path) -> Subject:
+    names = [name for name in table.column_names if name != truth]
+    if len(names) < 2:
+        raise UserError(
+            f"'{shorten(path)}' has a single column of votes.",
+            "Votes need a column for each class.",
+        )
+    votes = _distributions(table, names, path, "votes")
+    return Subject(votes, votes, votes, names, VOTES)
+
+
+def _distributions(table: pa.Table, names: list[str], path: Path, what: str) -> Floats:
+    import pyarrow as pa
+
+    columns = []
+    for name in names:
+        try:
+            column = table.column(name).cast(pa.float64()).to_numpy()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise UserError(
+                f"Column '{shorten(name)}' of '{shorten(path)}' holds something else than numbers.",
+                f"A table of {what} has a column of numbers for each class (and --truth names the "
+                f"column of true labels).",
+            ) from error
+        columns.append(np.asarray(column, dtype=np.float64))
+    matrix = np.column_stack(columns)
+    sums = matrix.sum(axis=1)
+    wrong = ~((matrix >= 0).all(axis=1) & (np.abs(sums - 1) < 1e-4))
+    if wrong.any():
+        first = int(np.flatnonzero(wrong)[0])
+        raise UserError(
+            f"The {what} of {int(wrong.sum())} rows of '{shorten(path)}' are not shares that sum "
+            f"to 1 (first: row {first + 1}, sum {sums[first]:g}).",
+            "Each row needs one number from 0 to 1 for each class.",
+        )
+    return np.minimum(matrix, 1.0)  # rounding may go beyond
+
+
+def _with_truth(table: pa.Table, truth: str, subject: Subject) -> Subject:
+    classes = subject.classes
+    readings = (target_labels(table.column(truth), "", whole=whole) for whole in (False, True))
+    labels: NDArray[Any] = max(readings, key=lambda column: len(set(classes) & set(column)))
+    known = np.array([label is not None for label in labels])
+    unknown = sorted({label for label in labels if label is not None} - set(classes))
+    if unknown:
+        raise UserError(
+            f"The true labels {listing(unknown)} are no classes of the votes.",
+            f"The classes are {listing(classes, 12)}.",
+        )
+    if not known.any():
+        raise UserError(f"Column '{shorten(truth)}' holds no label.", "Fill in true labels.")
+    codes = [classes.index(label) for label in labels[known]]
+    return replace(
+        subject,
+        votes=subject.votes[known],
+        first=subject.first[known],
+        label_proba=np.eye(len(classes))[codes],
+        assumption=GUARANTEE,
+    )
+
+
+def _proba(table: pa.Table, subject: Subject, path: Path) -> Floats:
+    classes, n = subject.classes, len(subject.votes)
+    absent = [name for name in classes if name not in table.column_names]
+    if absent:
+        raise UserError(
+            f"'{shorten(path)}' lacks the classes {listing(absent)}.",
+            "It needs a column for each class of the votes, with the same name.",
+        )
+    if table.num_rows != n:
+        raise UserError(
+            f"'{shorten(path)}' has {table.num_rows:,} rows and the votes have {n:,}.",
+            "Rows must correspond.",
+        )
+    return _distributions(table, classes, path, "probabilities")

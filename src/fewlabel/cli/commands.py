@@ -1,0 +1,262 @@
+"""The commands themselves, apart from how their options are written."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fewlabel._core.atomic import Outputs, check_new_folder
+from fewlabel._core.errors import UserError, shorten
+from fewlabel.cli.bounds_command import bounds_of_table
+from fewlabel.cli.console import Console
+from fewlabel.cli.workflow import FitOptions, fit_table, predict_table
+from fewlabel.report import format_of, render
+from fewlabel.report.words import count, percent
+from fewlabel.tables.model_files import load_model, save_model
+from fewlabel.tables.reading import read_table, table_format, write_table
+
+SUFFIX_MODEL = ".skops"
+
+
+def fit_command(
+    console: Console,
+    table: Path,
+    options: FitOptions,
+    *,
+    out: Path | None,
+    model: Path | None,
+    report: Path | None,
+    force: bool,
+    scheduler: str | None = None,
+) -> None:
+    """Fit, and write what was asked for."""
+    if table.is_dir():
+        others = {"--model": model, "--report": report, "--truth": options.truth}
+        fit_folder_command(
+            console, table, options, out=out, others=others, force=force, scheduler=scheduler
+        )
+        return
+    if scheduler is not None:
+        raise UserError("--scheduler is for a folder of Parquet files.", "Name a folder.")
+    if out is None and model is None and report is None:
+        out = default_output(table, "labelled")
+    kinds = _checked_names(out, model, report)
+    with Outputs([p for p in (out, model, report) if p], force=force, inputs=[table]) as outputs:
+        result = fit_table(table, options)
+        console.progress("writing")
+        if out is not None:
+            write_table(result.table, outputs.path(out), *kinds["out"])
+        if model is not None:
+            save_model(result.model, outputs.path(model))
+        if report is not None:
+            text = render(result.summary, kinds["report"])
+            outputs.path(report).write_text(text, encoding="utf-8")
+    console.done()
+    written = {"out": out, "model": model, "report": report}
+    files = {key: str(path) for key, path in written.items() if path is not None}
+    _tell_fit(console, result.summary, result.left_out, files)
+
+
+def fit_folder_command(
+    console: Console,
+    folder: Path,
+    options: FitOptions,
+    *,
+    out: Path | None,
+    others: dict[str, Any],
+    force: bool,
+    scheduler: str | None,
+) -> None:
+    """Fit on a folder of Parquet files, and write a folder of labels."""
+    from fewlabel.cli.folders import fit_folder
+
+    asked = [name for name, value in others.items() if value is not None]
+    if asked:
+        raise UserError(
+            f"{' and '.join(asked)} cannot be used with a folder: the rows are not kept in memory.",
+            "Leave it out; --out names the folder for the labels.",
+        )
+    out = out or Path(f"{folder.resolve().name}-labelled")
+    check_new_folder(out, force=force, source=folder)
+    summary = fit_folder(folder, options, out=out, scheduler=scheduler)
+    console.done()
+    bound = summary["error_bound"]["value"]
+    console.say(
+        f"{count(summary['n_unlabeled'], 'row')} labelled from "
+        f"{count(summary['n_labeled'], 'label')}, {summary['n_pseudo_labeled']:,} of them "
+        f"pseudo-labelled in {count(len(summary['rounds']), 'round')}. "
+        f"At most {percent(bound)} are wrong (estimate)."
+    )
+    for note in summary["notes"]:
+        console.say(f"! {note}")
+    console.say(f"→ {out}")
+    console.result({**summary, "files": {"out": str(out)}})
+
+
+def _checked_names(out: Path | None, model: Path | None, report: Path | None) -> dict[str, Any]:
+    """Formats of the outputs, or an error before any work is done."""
+    if model is not None and model.suffix != SUFFIX_MODEL:
+        raise UserError(
+            f"'{shorten(model)}' does not end in {SUFFIX_MODEL}.",
+            f"Name the model {shorten(model.stem)}{SUFFIX_MODEL}.",
+        )
+    return {
+        "out": table_format(out) if out is not None else None,
+        "report": format_of(report) if report is not None else None,
+    }
+
+
+def default_output(table: Path, word: str) -> Path:
+    """Name of the output in the present folder, after the table's."""
+    table_format(table)  # an unknown ending is told of before anything else
+    stem, dot, ending = table.name.partition(".")
+    return Path(f"{stem}-{word}{dot}{ending}")
+
+
+def _tell_fit(
+    console: Console, summary: dict[str, Any], left_out: list[str], files: dict[str, str]
+) -> None:
+    for sentence in summary["headline"]:
+        console.say(sentence)
+    for item in left_out + summary["warnings"] + summary["notes"]:
+        console.say(f"! {item}")
+    if summary["settings"]["budget_used"]:
+        console.say(
+            f"! Each round trained on a sample of {summary['settings']['max_train']:,} "
+            f"pseudo-labelled rows (--max-train)."
+        )
+    for path in files.values():
+        console.say(f"→ {path}")
+    keys = ("headline", "data", "settings", "voters", "errors", "rounds", "warnings", "notes")
+    console.result({**{key: summary[key] for key in keys}, "files": files})
+
+
+def predict_command(
+    console: Console, model: Path, table: Path, *, out: Path | None, encoding: str, force: bool
+) -> None:
+    """Predict, and write the table with labels."""
+    out = out or default_output(table, "predicted")
+    kind = table_format(out)
+    with Outputs([out], force=force, inputs=[table, model]) as outputs:
+        console.progress("reading")
+        loaded = _noting(console, lambda: load_model(model))
+        labelled, notes = predict_table(loaded, read_table(table, encoding=encoding))
+        write_table(labelled, outputs.path(out), *kind)
+    console.done()
+    trusted = int(sum(labelled.column(f"{loaded.target}_trusted").to_pylist()))
+    share = percent(trusted / labelled.num_rows, 0)
+    rows = count(labelled.num_rows, "row")
+    console.say(f"{rows} labelled, {trusted:,} ({share}) of them trusted.")
+    for note in notes:
+        console.say(f"! {note}")
+    console.say(f"→ {out}")
+    files = {"out": str(out)}
+    counts = {"n_rows": labelled.num_rows, "n_trusted": trusted}
+    console.result({**counts, "notes": notes, "files": files})
+
+
+def _noting(console: Console, action: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        answer = action()
+    for warning in caught:
+        console.say(f"! {warning.message}")
+    return answer
+
+
+def bounds_command(console: Console, table: Path, **options: Any) -> None:
+    """Compute and print bounds."""
+    answer = bounds_of_table(table, **options)
+    error, trusted = answer["error"], answer["trusted_error"]
+    kind = error["kind"]
+    console.say(f"{answer['n_rows']:,} rows.")
+    for note in answer["notes"]:
+        console.say(f"! {note}")
+    console.say(f"At most {percent(error['value'])} of the votes are wrong ({kind}).")
+    if "true_error" in answer:
+        console.say(f"In truth {percent(answer['true_error'])} are.")
+    console.say(
+        f"With the thresholds below {percent(answer['trusted_share'], 0)} of the rows are trusted, "
+        f"and at most {percent(trusted['value'])} of these are wrong ({kind})."
+    )
+    console.table(
+        ["class", "threshold", f"wrong at most ({kind})"],
+        [
+            [shorten(c["name"], 40), f"{c['threshold']:.3f}", percent(c["error"]["value"])]
+            for c in answer["classes"]
+        ],
+    )
+    console.say(error["assumption"])
+    console.result(answer)
+
+
+def report_command(
+    console: Console, source: Path, *, kind: str | None, out: Path | None, force: bool
+) -> None:
+    """Render the summary of a model file or of a report in JSON."""
+    kind = kind or (format_of(out) if out is not None else "md")
+    text = render(_stored_summary(source), kind)
+    if out is None:
+        console.say(text.rstrip("\n"))
+        return
+    with Outputs([out], force=force, inputs=[source]) as outputs:
+        outputs.path(out).write_text(text, encoding="utf-8")
+
+
+def _stored_summary(source: Path) -> dict[str, Any]:
+    if source.suffix != ".json":
+        return load_model(source).summary
+    try:
+        summary = json.loads(source.read_text(encoding="utf-8"))
+        if not {"headline", "classes", "errors", "label_next"} <= set(summary):
+            raise ValueError("it lacks parts of a summary")
+    except FileNotFoundError:
+        raise UserError(f"There is no file '{shorten(source)}'.", "Check the name.") from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UserError(
+            f"'{shorten(source)}' is not a report in JSON ({shorten(error, 80)}).",
+            "Use what `fewlabel fit --report FILE.json` wrote, or a model file.",
+        ) from error
+    return dict(summary)
+
+
+def demo_command(
+    console: Console, *, labels: int, seed: int, jobs: int, report: Path | None, force: bool
+) -> None:
+    """Run the demonstration."""
+    from fewlabel.cli.demo import run_demo
+
+    kind = format_of(report) if report is not None else ""
+    with Outputs([report] if report else [], force=force) as outputs:
+        console.say(
+            f"1,797 images of handwritten digits, {labels * 10} of them labelled ({labels} of each "
+            f"digit). Several families of classifiers learn from those, vote, and label the rest "
+            f"step by step."
+        )
+        console.progress("training the families")
+        shown = run_demo(labels, seed, jobs, console.on_round)
+        console.done()
+        console.table(["family", "weight", "held-out accuracy (estimate)"], shown.voters())
+        for record in shown.clf.voters_:
+            if record.left_out:
+                console.say(f"! {record.title} is left out: {record.left_out}.")
+        console.table(
+            ["round", "rows left", "pseudo-labelled", "right", "vote needed"], shown.rounds()
+        )
+        title = f"Handwritten digits from {labels * 10} labels"
+        shown_report = shown.clf.report(shown.X, shown.target, y_true=shown.truth, title=title)
+        summary = shown_report.summary
+        right = {entry["key"]: 1.0 - entry["true_error"] for entry in summary["errors"]}
+        console.say(
+            f"Accuracy on the unlabelled images: {right['supervised']:.1%} by the first vote, "
+            f"{right['all']:.1%} after self-learning. A trusted image keeps the label of the first "
+            f"vote; the others get that of the last one."
+        )
+        for sentence in summary["headline"]:
+            console.say(sentence)
+        if report is not None:
+            outputs.path(report).write_text(render(summary, kind), encoding="utf-8")
+            console.say(f"→ {report}")

@@ -1,0 +1,1 @@
+"""The mixed vote: families of voters, the posterior over them, ``FewLabelClassifier``."""

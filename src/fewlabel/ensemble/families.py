@@ -1,0 +1,244 @@
+"""Families of voters for a mixed vote: what each is, how it is fed, and when it is left out.
+
+A family brings its own preprocessing. Scales are taken from all rows, labelled or not: no label
+is needed for them. Inductive families learn from labelled rows only, transductive ones see the
+unlabelled rows too.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy.sparse import diags_array, issparse
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import SVC
+
+from fewlabel._core.scikit import n_rows
+from fewlabel.assess.calibration import calibrated
+from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
+from fewlabel.bounds.statistics import Floats, Ints
+from fewlabel.selection.training_set import N_TREES, default_forest
+
+# --- the families ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of voter.
+
+    Attributes
+    ----------
+    name, title : str
+        As typed, and as read by people.
+    make : callable
+        From a seed and ``n_jobs`` to an unfitted classifier.
+    scaling : {"none", "standard", "range"}
+        Mean 0 and variance 1, or the interval [-1, 1] (features of 0 and 1 stay as they are).
+    calibrated : bool
+        Whether votes are raised to the power that fits the held-out labels best. Scores that are
+        no probabilities need it.
+    refitted : bool
+        Whether it learns from pseudo-labels, too. A family that is not keeps its first votes.
+    sparse : bool
+        Whether it can learn from sparse rows.
+    learns_from : int or None
+        Of how many unlabelled rows a transductive family sees a sample; None: all.
+    power : float
+        Exponent with which its time grows with the number of rows.
+    """
+
+    name: str
+    title: str
+    make: Callable[[int, int | None], Any]
+    scaling: Literal["none", "standard", "range"] = "none"
+    calibrated: bool = False
+    refitted: bool = True
+    sparse: bool = True
+    learns_from: int | None = None
+    power: float = 1.0
+
+
+def _extra_trees(seed: int, n_jobs: int | None) -> Any:
+    return ExtraTreesClassifier(N_TREES, random_state=seed, n_jobs=n_jobs)
+
+
+def _spreading(seed: int, n_jobs: int | None) -> Any:
+    return LabelSpreadingClassifier(random_state=seed, n_jobs=n_jobs)
+
+
+# The S3VM and the semi-supervised LDA estimate few numbers from the unlabelled rows: a sample will
+# do. Scores settle long before the digits that a competitor's table would want.
+_SAMPLE = 3_000
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        Family("forest", "random forest", lambda s, j: default_forest("forest", s, j)),
+        Family("extra_trees", "extra trees", _extra_trees),
+        Family("svm", "SVM with RBF kernel", lambda s, j: SVC(C=10.0), "standard", True),
+        Family(
+            "lda",
+            "linear discriminant analysis",
+            lambda s, j: LinearDiscriminantAnalysis("lsqr", shrinkage="auto"),
+            "standard",
+            sparse=False,
+        ),
+        Family(
+            "semi_lda",
+            "semi-supervised LDA",
+            lambda s, j: SemiLDAClassifier(max_iter=100),
+            "standard",
+            sparse=False,
+            learns_from=_SAMPLE,
+        ),
+        Family(
+            "s3vm",
+            "semi-supervised linear SVM",
+            lambda s, j: QNS3VMClassifier(tol=1e-3, random_state=s),
+            "range",
+            calibrated=True,
+            refitted=False,
+            learns_from=_SAMPLE,
+        ),
+        Family("spreading", "label spreading", _spreading, "range", power=2.0),
+        Family(
+            "spreading_standard",
+            "label spreading, standardised",
+            _spreading,
+            "standard",
+            power=2.0,
+        ),
+    )
+}
+"""What ``voters="default"`` stands for; docs/mixed_vote.md says how they were chosen."""
+
+
+def families_of(voters: Any) -> list[Family]:
+    """Families by name, as estimators, or as pairs of both; "default" is all of ``FAMILIES``."""
+    if isinstance(voters, str):
+        voters = list(FAMILIES) if voters == "default" else [voters]
+    found = [_family_of(voter) for voter in voters]
+    names = [family.name for family in found]
+    if not found or len(set(names)) < len(names):
+        raise ValueError(
+            f"voters must be one or more families of different names. Got {names}. Give a pair "
+            f"(name, estimator) to name an estimator."
+        )
+    return found
+
+
+def _family_of(voter: Any) -> Family:
+    if isinstance(voter, str):
+        if voter not in FAMILIES:
+            raise ValueError(
+                f"There is no family {voter!r}. Choose from {', '.join(FAMILIES)}, or give an "
+                f"estimator."
+            )
+        return FAMILIES[voter]
+    name, estimator = voter if isinstance(voter, tuple) else (type(voter).__name__.lower(), voter)
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise TypeError(f"A voter must be a name or an unfitted classifier. Got {estimator!r}.")
+    return Family(
+        name,
+        type(estimator).__name__,
+        lambda seed, n_jobs: clone(estimator),
+        calibrated=not hasattr(estimator, "predict_proba"),
+    )
+
+
+class RangeScaler(TransformerMixin, BaseEstimator):
+    """Features to [-1, 1]; those that only take 0 and 1 stay as they are.
+
+    Sparse rows are divided by the largest absolute value instead, so that they stay sparse.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the range of every feature; NaN is skipped."""
+        if issparse(X):
+            scale = MaxAbsScaler().fit(X).scale_
+            self.low_, self.span_ = np.zeros_like(scale), scale
+            return self
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a feature without any value
+            low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+        binary = ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)
+        span = np.where(high > low, (high - low) / 2, 1)
+        self.low_ = np.where(binary, 0, np.where(high > low, (high + low) / 2, low))
+        self.span_ = np.where(binary, 1, span)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Scale rows."""
+        if issparse(X):
+            matrix: Any = X
+            return matrix @ diags_array(1.0 / self.span_)
+        return ((X - self.low_) / self.span_).astype(X.dtype, copy=False)
+
+
+# --- a fitted voter --------------------------------------------------------------------------
+
+
+class Voter(ClassifierMixin, BaseEstimator):
+    """A fitted classifier of one family with all that is needed to vote on new rows.
+
+    Parameters
+    ----------
+    name : str
+    scaler : fitted transformer or None
+    model : fitted classifier
+        Its classes are codes.
+    n_classes : int
+        Of the vote; the model may know fewer.
+    power : float
+        Of the calibration.
+    """
+
+    def __init__(
+        self, name: str, scaler: Any, model: Any, n_classes: int, power: float = 1.0
+    ) -> None:
+        self.name = name
+        self.scaler = scaler
+        self.model = model
+        self.n_classes = n_classes
+        self.power = power
+
+    @property
+    def classes_(self) -> Ints:
+        """Codes of the classes."""
+        return np.arange(self.n_classes)
+
+    @property
+    def transductive(self) -> bool:
+        """Whether the model keeps its votes for the training rows, which are all rows."""
+        return isinstance(self.model, LabelSpreadingClassifier)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Votes for rows that are not scaled yet."""
+        return self.votes(X if self.scaler is None else self.scaler.transform(X))
+
+    def predict(self, X: Any) -> Ints:
+        """Codes of the winning classes."""
+        return self.predict_proba(X).argmax(axis=1)
+
+    def votes(self, scaled: Any) -> Floats:
+        """Votes for scaled rows."""
+        if len(self.model.classes_) == 1:  # some classifiers learn one class, but cannot vote then
+            return self.finish(np.ones((n_rows(scaled), 1)))
+        if hasattr(self.model, "predict_proba"):
+            return self.finish(self.model.predict_proba(scaled))
+        scores = self.model.decision_function(scaled)
+        return self.finish(softmax(np.c_[-scores, scores] if scores.ndim == 1 else scores, axis=1))
+
+    def finish(self, proba: Floats) -> Floats:
+        """Votes over all classes, calibrated, from the model's own."""
+        full = np.zeros((len(proba), self.n_classes))
+        full[:, self.model.classes_] = proba
+        return full if self.power == 1.0 else calibrated(full, self.power)

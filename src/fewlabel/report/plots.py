@@ -1,0 +1,170 @@
+"""Pictures of a fitted classifier with matplotlib, in the manner of scikit-learn's displays.
+
+Each display is made by ``from_estimator``, holds the numbers it shows, and can be drawn again on
+other axes by ``plot``. Every bound in them is an estimate: it takes votes for the unknown
+probabilities P(Y|x).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from fewlabel.bounds.statistics import Floats
+from fewlabel.bounds.thresholds import ThresholdCurve
+from fewlabel.report.state import FinalState
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BOUND, _VOTES, _REST = "#b4491a", "#0d7a70", "#d9dcd8"
+
+
+def _axes(ax: Axes | None, **options: Any) -> Axes:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("Plots need matplotlib: pip install 'fewlabel[cli]'") from error
+    return plt.subplots(**options)[1] if ax is None else ax
+
+
+@dataclass
+class ThresholdDisplay:
+    """The bound of each class over its threshold, and how the votes are distributed.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    curves : list of ThresholdCurve
+    thresholds : ndarray of shape (n_classes,)
+        Where each curve is lowest.
+    votes : list of ndarray
+        Winning votes of the first classifier, for each class that it predicts.
+    figure_, axes_ : what ``plot`` drew on
+    """
+
+    classes: NDArray[Any]
+    curves: list[ThresholdCurve]
+    thresholds: Floats
+    votes: list[Floats]
+    figure_: Any = field(default=None, repr=False)
+    axes_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, clf: Any, X: Any = None, y: ArrayLike | None = None) -> Self:
+        """Draw the curves of a fitted SelfLearningClassifier; X and y of ``fit`` calibrate them."""
+        check_is_fitted(clf)
+        if not hasattr(clf, "labeled_iter_"):
+            raise ValueError(
+                "The classifier was fitted with `unlabeled`, whose rows are not kept: there are no "
+                "votes to draw."
+            )
+        state = FinalState.of(clf, X, y)
+        votes = [state.first_vote[state.first_label == j] for j in range(len(clf.classes_))]
+        return cls(clf.classes_, state.curves, state.thresholds, votes).plot()
+
+    def plot(self, figure: Figure | None = None) -> Self:
+        """Draw one small picture for each class."""
+        import matplotlib.pyplot as plt
+
+        n_columns = min(4, max(1, len(self.curves)))
+        n_rows = -(-max(1, len(self.curves)) // n_columns)
+        size = (3.2 * n_columns, 2.4 * n_rows)
+        self.figure_ = plt.figure(figsize=size, layout="constrained") if figure is None else figure
+        self.axes_ = self.figure_.subplots(n_rows, n_columns, sharex=True, squeeze=False)
+        for ax in self.axes_.flat[len(self.curves) :]:
+            ax.set_visible(False)
+        for j, (curve, ax) in enumerate(zip(self.curves, self.axes_.flat)):
+            self._draw(ax, curve, j)
+        return self
+
+    def _draw(self, ax: Axes, curve: ThresholdCurve, j: int) -> None:
+        ax.set(title=str(self.classes[j]), xlim=(0, 1), ylim=(0, 1), xlabel="vote")
+        if len(curve.thresholds):
+            heights, edges = np.histogram(self.votes[j], bins=40, range=(0, 1))
+            colours = [_VOTES if edge >= self.thresholds[j] else _REST for edge in edges[1:]]
+            tallest = heights.max()
+            ax.bar(edges[:-1], 0.4 * heights / tallest, 0.023, color=colours, align="edge")
+            ax.plot(curve.thresholds, np.minimum(curve.bound, 1), color=_BOUND, label="bound")
+            ax.axvline(self.thresholds[j], color="0.3", linestyle=":")
+
+
+@dataclass
+class RoundsDisplay:
+    """The bound on the error among the rows of each round, and how many rows it took.
+
+    Attributes
+    ----------
+    n_selected : list of int
+    error_bounds : list of float
+        NaN if the policy computes none.
+    ax_, figure_ : what ``plot`` drew on
+    """
+
+    n_selected: list[int]
+    error_bounds: list[float]
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, clf: Any, *, ax: Axes | None = None) -> Self:
+        """Draw the rounds of a fitted SelfLearningClassifier."""
+        check_is_fitted(clf)
+        bounds = [record["error_bound"] for record in clf.history_]
+        return cls(
+            [record["n_selected"] for record in clf.history_],
+            [np.nan if bound is None else bound for bound in bounds],
+        ).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw rows as bars and bounds as a line."""
+        ax = _axes(ax)
+        rounds = np.arange(1, len(self.n_selected) + 1)
+        ax.bar(rounds, self.n_selected, color=_VOTES, width=0.6)
+        ax.set(xlabel="round", ylabel="rows pseudo-labelled", xticks=rounds)
+        other = ax.twinx()
+        other.plot(rounds, np.minimum(self.error_bounds, 1), "o-", color=_BOUND)
+        other.set(ylim=(0, 1), ylabel="bound on their error (estimate)")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@dataclass
+class ConfusionBoundDisplay:
+    """The bound on the confusion matrix as a heat map.
+
+    Attributes
+    ----------
+    confusion : ndarray of shape (n_classes, n_classes)
+        Row: true class; column: predicted class.
+    classes : ndarray of shape (n_classes,)
+    ax_, figure_ : what ``plot`` drew on
+    """
+
+    confusion: Floats
+    classes: NDArray[Any]
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, clf: Any, *, ax: Axes | None = None) -> Self:
+        """Draw ``confusion_bound_`` of a fitted SelfLearningClassifier."""
+        check_is_fitted(clf)
+        return cls(clf.confusion_bound_, clf.classes_).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the matrix; entries above 1 say nothing and are shown as 1."""
+        ax = _axes(ax)
+        image = ax.imshow(np.minimum(self.confusion, 1), cmap="Oranges", vmin=0)
+        ticks = np.arange(len(self.classes))
+        ax.set_xticks(ticks, [str(name) for name in self.classes])
+        ax.set_yticks(ticks, [str(name) for name in self.classes])
+        ax.set(xlabel="predicted", ylabel="true", title="at most this share (estimate)")
+        ax.figure.colorbar(image, ax=ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

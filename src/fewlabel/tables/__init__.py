@@ -1,0 +1,1 @@
+"""Tables of users: reading, columns to features, writing, model files."""

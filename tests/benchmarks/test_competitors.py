@@ -1,0 +1,81 @@
+"""The page about the competitors says what the records say, and explains what needs explaining."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import competitors, competitors_page
+from benchmarks.baselines import exponent, measure
+from reproduction.paper_values import TABLE_2
+from reproduction.records import read_records
+from reproduction.spec import Trial
+
+ROOT = Path(__file__).parents[2]
+NO_SCALING = {
+    "machine": {"cpu": "", "cores": 0},
+    "versions": {"scikit-learn": ""},
+    "rows": [],
+}
+
+
+def record(trial: Trial, accuracy: float) -> dict:
+    return {
+        "key": trial.key,
+        "trial": trial.as_dict(),
+        "status": "ok",
+        "scores": {"accuracy": accuracy},
+    }
+
+
+def test_page_is_what_the_records_make():
+    written = (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8")
+    scaling = json.loads((ROOT / competitors.SCALING).read_text(encoding="utf-8"))
+    assert written == competitors_page.page(read_records(ROOT / "results"), scaling)
+
+
+def test_best_point_of_the_grid_is_shown_beside_the_paper():
+    records = [
+        record(t, 0.5905 + 0.001 * t.seed / 10 + (0.01 if ("gamma", 1.5) in t.params else 0))
+        for t in competitors.trials("vowel", "LS")
+    ]
+    page = competitors_page.page(records, NO_SCALING)
+    assert ".610 ± .006 (20)<br>paper .602 ± .026" in page
+    assert "gamma=1.5" in page
+
+
+def test_far_cell_without_a_reason_is_an_error(monkeypatch):
+    monkeypatch.setattr(competitors_page, "REASONS", {})
+    records = [record(t, 0.1 + t.seed / 1e5) for t in competitors.trials("vowel", "LS")]
+    with pytest.raises(ValueError, match=r"LS on vowel is .* say why"):
+        competitors_page.page(records, NO_SCALING)
+
+
+def test_reasons_take_their_figures_from_the_records(monkeypatch):
+    reason = {("vowel", "LS"): "raw {LS raw}, at ten {LS raw@10.0}"}
+    monkeypatch.setattr(competitors_page, "REASONS", reason)
+    records = [record(t, 0.1 + t.seed / 1e5) for t in competitors.trials("vowel", "LS")]
+    records += [
+        record(t, 0.4 if ("gamma", 10.0) in t.params else 0.5)
+        for t in competitors.trials("vowel", "LS raw")
+    ]
+    assert "raw .500, at ten .400" in competitors_page.page(records, NO_SCALING)
+
+
+def test_plan_uses_the_papers_seeds_and_grids():
+    trials = competitors.trials("vowel", "QN-S3VM")
+    assert {t.seed for t in trials} == set(range(0, 200, 10))
+    assert len(trials) == 20 * 9
+    assert set(TABLE_2) >= set(competitors.SETS)
+
+
+def test_exponent():
+    assert exponent((1, 10, 100), [3.0, 300.0, 30_000.0]) == pytest.approx(2.0)
+
+
+def test_benchmark_section_runs():
+    rows = measure(quick=True)
+    assert rows[0]["method"] == "LS, k-NN graph"
+    assert all(isinstance(row["exponent"], float) for row in rows)

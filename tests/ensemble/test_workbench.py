@@ -1,0 +1,277 @@
+"""A data set on which voters are trained: what they are fed, how judged, when left out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import StandardScaler
+
+from fewlabel import LabelSpreadingClassifier, SemiLDAClassifier
+from fewlabel.assess.calibration import calibrated
+from fewlabel.assess.held_out import cross_fitted_votes, folds_of
+from fewlabel.ensemble import workbench
+from fewlabel.ensemble.families import FAMILIES, Family, Voter, families_of
+from fewlabel.ensemble.workbench import N_FOLDS, Workbench
+
+X, Y = load_wine(return_X_y=True)
+LABELED = np.random.default_rng(1).permutation(len(Y))[:30]
+CODES = np.full(len(Y), -1)
+CODES[LABELED] = Y[LABELED]
+HIDDEN = np.flatnonzero(CODES == -1)
+
+
+@pytest.fixture
+def bench() -> Workbench:
+    return Workbench(X, CODES, 3, seed=0)
+
+
+def first_voter(bench: Workbench, family: Family) -> Voter:
+    return bench.train(family, bench.labeled, bench.codes[bench.labeled])
+
+
+def test_missing_values_are_filled_for_those_who_need_it():
+    holes = X.copy()
+    holes[::7, 2] = np.nan
+    bench = Workbench(holes, CODES, 3, seed=0)
+    assert np.isfinite(bench.view("standard")[1]).all()
+    assert np.isnan(bench.view("none")[1]).any()  # trees take them as they are
+    for family in FAMILIES.values():
+        votes = bench.vote(first_voter(bench, family), family, HIDDEN)
+        assert np.isfinite(votes).all()
+
+
+# --- votes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
+def test_a_voter_votes_on_rows_as_the_user_has_them(family, bench):
+    voter = first_voter(bench, family)
+    held_out = bench.held_out(family, voter)
+    votes = bench.vote(voter, family, HIDDEN)
+    assert votes.shape == (len(HIDDEN), 3)
+    np.testing.assert_allclose(votes.sum(axis=1), 1.0)
+    assert (votes.argmax(axis=1) == Y[HIDDEN]).mean() > 0.75
+    assert bench.accuracy(held_out) > 0.7
+    if not voter.transductive:  # new rows are scaled on the way: nothing else may differ
+        np.testing.assert_allclose(voter.predict_proba(X[HIDDEN]), votes)
+    else:
+        assert (voter.predict(X[HIDDEN]) == votes.argmax(axis=1)).mean() > 0.9
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
+def test_held_out_votes_do_not_see_the_labels(family, bench):
+    """A label may change its own row's held-out vote only by the power that all rows share."""
+    raw = replace(family, calibrated=False)
+    before = bench.held_out(raw, first_voter(bench, raw))
+    position = 4
+    codes = CODES.copy()
+    codes[bench.labeled[position]] = (codes[bench.labeled[position]] + 1) % 3
+    other = Workbench(X, codes, 3, seed=0)
+    after = other.held_out(raw, first_voter(other, raw))
+    np.testing.assert_allclose(after[position], before[position], atol=1e-12)
+
+
+def test_a_class_that_a_model_has_not_seen_gets_no_vote():
+    some = LABELED[Y[LABELED] != 1]
+    bench = Workbench(X, CODES, 3, seed=0)
+    voter = bench.train(FAMILIES["svm"], some, Y[some])
+    votes = bench.vote(voter, FAMILIES["svm"], HIDDEN)
+    assert (votes[:, 1] == 0).all()
+    np.testing.assert_allclose(votes.sum(axis=1), 1.0)
+
+
+def test_scores_become_calibrated_votes(bench):
+    family = FAMILIES["svm"]
+    voter = first_voter(bench, family)
+    bench.held_out(family, voter)
+    scores = voter.model.decision_function(bench.view("standard")[1][HIDDEN])
+    softmax = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    expected = calibrated(softmax, voter.power)
+    np.testing.assert_allclose(bench.vote(voter, family, HIDDEN), expected)
+    assert voter.power != 1.0
+
+
+def test_two_classes_have_one_column_of_scores():
+    X2, Y2 = load_iris(return_X_y=True)
+    X2, Y2 = X2[50:], Y2[50:] - 1
+    codes = np.where(np.arange(100) % 5 == 0, Y2, -1)
+    bench = Workbench(X2, codes, 2, seed=0)
+    family = FAMILIES["svm"]
+    voter = first_voter(bench, family)
+    rows = np.flatnonzero(codes == -1)
+    votes = bench.vote(voter, family, rows)
+    scaled = bench.view("standard")[1][rows]
+    np.testing.assert_array_equal(votes.argmax(axis=1), voter.model.predict(scaled))
+
+
+def test_weights_reach_the_models_that_take_them(bench):
+    family = families_of([("nb", GaussianNB())])[0]
+    rows, codes = bench.labeled, bench.codes[bench.labeled]
+    weight = np.where(codes == 0, 5.0, 1.0)
+    voter = bench.train(family, rows, codes, weight)
+    expected = clone(GaussianNB()).fit(X[rows], codes, sample_weight=weight)
+    np.testing.assert_allclose(voter.model.class_prior_, expected.class_prior_)
+
+
+def test_transductive_families_see_a_sample_of_the_unlabelled_rows(bench):
+    family = replace(FAMILIES["semi_lda"], learns_from=20)
+    voter = first_voter(bench, family)
+    assert len(voter.model.transduction_) == len(LABELED) + 20
+
+
+def test_the_graph_is_made_once(bench, monkeypatch):
+    made = []
+    fit = LabelSpreadingClassifier._spread_knn
+    monkeypatch.setattr(
+        LabelSpreadingClassifier,
+        "_spread_knn",
+        lambda self, *args: made.append(1) or fit(self, *args),
+    )
+    family = FAMILIES["spreading"]
+    bench.held_out(family, first_voter(bench, family))
+    assert len(made) == 1
+
+
+# --- what is left out ----------------------------------------------------------------------------
+
+
+def test_dense_families_are_left_out_for_sparse_rows():
+    bench = Workbench(sparse.csr_array(X), CODES, 3, seed=0)
+    reasons = {f.name: bench.reason_to_leave_out(f, None, 100) for f in FAMILIES.values()}
+    assert {name for name, why in reasons.items() if why} == {"lda", "semi_lda"}
+    for family in FAMILIES.values():
+        if not reasons[family.name]:
+            votes = bench.vote(first_voter(bench, family), family, HIDDEN)
+            np.testing.assert_allclose(votes.sum(axis=1), 1.0)
+
+
+def test_slow_families_are_left_out_of_large_data(bench, monkeypatch):
+    monkeypatch.setattr(workbench, "ALWAYS_FAST", 10)
+    assert bench.reason_to_leave_out(FAMILIES["forest"], 1e9, 100) == ""
+    why = bench.reason_to_leave_out(FAMILIES["forest"], 0.0, 100)
+    assert "more than the 0 s allowed" in why
+
+
+def test_small_data_is_never_timed(bench, monkeypatch):
+    monkeypatch.setattr(Workbench, "_expected_seconds", lambda *_: pytest.fail("timed"))
+    assert bench.reason_to_leave_out(FAMILIES["forest"], 0.0, 100) == ""
+
+
+def test_expected_seconds_grow_as_the_family_says(monkeypatch):
+    """Label spreading compares all pairs of rows; its trial is scaled by the square."""
+    clock = iter(range(1000))
+    monkeypatch.setattr(workbench, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(workbench, "TRIED_ROWS", 14)
+    bench = Workbench(X, CODES, 3, seed=0)
+    growth = len(X) / (len(LABELED) + 14)
+    seconds = {n: bench._expected_seconds(FAMILIES[n], 60) for n in ("lda", "spreading", "svm")}
+    assert seconds["lda"] == pytest.approx(1 + growth)
+    assert seconds["spreading"] == pytest.approx(growth**2 + growth)
+    assert seconds["svm"] == pytest.approx(1 + growth * 60 / len(LABELED))
+
+
+class Choosy(GaussianNB):
+    """Learns from four rows or more."""
+
+    def fit(self, X, y, sample_weight=None):
+        if len(X) < 4:
+            raise ValueError("too few rows")
+        return super().fit(X, y, sample_weight)
+
+
+def some_codes(n_first: int, n_second: int) -> NDArray[np.intp]:
+    codes = np.full(len(Y), -1)
+    codes[np.flatnonzero(Y == 0)[:n_first]] = 0
+    codes[np.flatnonzero(Y == 1)[:n_second]] = 1
+    return codes
+
+
+def test_a_fold_that_cannot_be_learned_counts_as_wrong():
+    bench = Workbench(X, some_codes(2, 2), 2, seed=0)
+    (family,) = families_of([Choosy()])
+    assert bench.accuracy(bench.held_out(family, first_voter(bench, family))) == 0.0
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_only_row_of_a_class_is_not_judged(name):
+    bench = Workbench(X, some_codes(1, 6), 2, seed=0)
+    family = FAMILIES[name]
+    held_out = bench.held_out(family, first_voter(bench, family))
+    right = held_out.argmax(axis=1) == bench.codes[bench.labeled]
+    own = bench.codes[bench.labeled] == 1
+    assert bench.accuracy(held_out) == pytest.approx((right & held_out.any(axis=1))[own].mean())
+
+
+def together_in_a_fold(n_first: int) -> Workbench:
+    """Two rows of class 1 that are in the same fold, and some of class 0."""
+    codes = some_codes(n_first + 2, 0)
+    labeled = np.flatnonzero(codes == 0)
+    _, test = folds_of(len(labeled), N_FOLDS, 0)[0]
+    codes[labeled[test[:2]]] = 1
+    return Workbench(X, codes, 2, seed=0)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_rows_whose_class_is_in_no_other_fold_are_not_judged(name):
+    bench, family = together_in_a_fold(10), FAMILIES[name]
+    voter = first_voter(bench, family)
+    held_out = bench.held_out(family, voter)
+    alone = bench.codes[bench.labeled] == 1
+    assert not held_out[alone].any()
+    right = (held_out.argmax(axis=1) == 0) & held_out.any(axis=1)
+    assert bench.accuracy(held_out) == pytest.approx(right[~alone].mean())
+
+
+@pytest.mark.parametrize("n_splits", [3, 5])
+def test_cross_fitting_of_voters_is_that_of_the_library(n_splits, monkeypatch):
+    """Whatever the classes in a fold."""
+    monkeypatch.setattr(workbench, "N_FOLDS", n_splits)
+    (family,) = families_of([GaussianNB()])
+    for bench in (Workbench(X, CODES, 3, seed=0), together_in_a_fold(10)):
+        rows = bench.labeled
+        expected = cross_fitted_votes(
+            GaussianNB(), X[rows], bench.codes[rows], n_splits=n_splits, random_state=0
+        )
+        held_out = bench.held_out(family, first_voter(bench, family))
+        np.testing.assert_array_equal(held_out, expected)
+
+
+def test_nothing_is_known_without_two_rows_of_a_class():
+    bench, family = Workbench(X, some_codes(1, 1), 2, seed=0), FAMILIES["svm"]
+    assert np.isnan(bench.accuracy(bench.held_out(family, first_voter(bench, family))))
+
+
+@pytest.mark.parametrize("scaling", ["standard", "range"])
+def test_new_rows_may_lack_values(bench, scaling):
+    scaler, scaled = bench.view(scaling)
+    np.testing.assert_allclose(scaler.transform(X), scaled)
+    new = X[:3].copy()
+    new[0, 0] = np.nan
+    filled = scaler.transform(new)
+    np.testing.assert_allclose(filled[1:], scaled[1:3])
+    assert filled[0, 0] == pytest.approx(np.median(scaled[:, 0]), abs=0.2)
+
+
+def test_the_view_is_that_of_scikit_learn(bench):
+    np.testing.assert_allclose(bench.view("standard")[1], StandardScaler().fit_transform(X))
+    assert bench.view("standard") is bench.view("standard")
+
+
+def test_where_a_family_of_ours_stops_is_no_news(bench):
+    impatient = replace(FAMILIES["semi_lda"], make=lambda s, j: SemiLDAClassifier(max_iter=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first_voter(bench, impatient)
+    # Of an estimator of the user's it is: there it can be changed.
+    own = families_of([("own", SemiLDAClassifier(max_iter=1))])[0]
+    with pytest.warns(ConvergenceWarning):
+        first_voter(bench, own)

@@ -1,0 +1,274 @@
+"""The report in a real browser: it loads alone, its sliders compute what Python computes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.ensemble import RandomForestClassifier
+
+from fewlabel import SelfLearningClassifier, conditional_error_bound
+from fewlabel.report import render
+from fewlabel.report.html import label_next_csv
+from fewlabel.report.state import FinalState
+from fewlabel.report.summarize import summarize
+from fewlabel.report.voter_rows import accuracy_estimate
+from support import browser
+
+reason = browser.missing()
+pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
+
+NAMES = ["<script>alert(1)</script>", "plain", '" onload="alert(2)', "a rather long name " * 6]
+
+
+TITLES = ["<img src=x onerror=alert(4)>", "plain family", "a_rather_long_name_" * 8, "slow one"]
+
+
+def voters() -> dict[str, Any]:
+    """Families with titles that are no good, one without weight and one that was left out."""
+    shares = zip(TITLES, [0.7, 0.3, 0.0, 0.0], [0.9, 0.85, 0.4, None])
+    return {
+        "families": [
+            {
+                "name": title,
+                "title": title,
+                "weight": weight,
+                "accuracy": None if share is None else accuracy_estimate(share, 60),
+                "left_out": "it needs dense rows" if share is None else None,
+                "seconds": 1.0,
+            }
+            for title, weight, share in shares
+        ],
+        "n_voting": 2,
+        "together": accuracy_estimate(0.9, 60),
+        "n_rows": 60,
+        "method": "gibbs",
+        "how": "the weight falls with the error",
+        "kl": 0.1,
+        "caveat": "Estimates.",
+    }
+
+
+class Page(NamedTuple):
+    path: Path
+    state: FinalState
+    summary: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    X, codes = make_blobs(600, 4, centers=4, cluster_std=5.0, random_state=3)
+    y = np.array(NAMES, dtype=object)[codes]
+    target = y.copy()
+    target[60:] = None
+    forest = RandomForestClassifier(40, random_state=0)
+    clf = SelfLearningClassifier(forest, random_state=0, missing_label=None).fit(X, target)
+    state = FinalState.of(clf, X, target)
+    show = lambda rows: [{"<b>column</b>": "</td><script>alert(3)</script>"} for _ in rows]  # noqa: E731
+    summary = summarize(clf, y_true=y, title=NAMES[0], state=state, show_rows=show)
+    summary["voters"] = voters()
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(render(summary, "html"), encoding="utf-8")
+    return Page(path, state, summary)
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with browser.chromium(tmp_path_factory.mktemp("profile")) as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def opened(driver: Any, page: Page) -> Any:
+    browser.view(driver, width=1100)
+    driver.get("about:blank")
+    driver.get_log("browser")
+    browser.requests(driver)
+    driver.get(page.path.as_uri())
+    return driver
+
+
+def one(driver: Any, selector: str) -> str:
+    return str(
+        driver.execute_script("return document.querySelector(arguments[0]).textContent", selector)
+    )
+
+
+def move(driver: Any, card: int, value: float) -> None:
+    driver.execute_script(
+        "const i = document.querySelectorAll('.card')[arguments[0]].querySelector('input');"
+        "i.value = arguments[1]; i.dispatchEvent(new Event('input'));",
+        card,
+        value,
+    )
+
+
+def reading(driver: Any, card: int) -> tuple[int, str, str]:
+    script = (
+        "const c = document.querySelectorAll('.card')[arguments[0]];"
+        "return ['.n', '.bound', '.value'].map((s) => c.querySelector(s).textContent)"
+    )
+    n, bound, threshold = driver.execute_script(script, card)
+    return int(n.replace(",", "")), bound, threshold
+
+
+def as_percent(value: float) -> str:
+    return "100\N{NO-BREAK SPACE}%" if value >= 1 else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
+
+
+def test_loads_alone_and_without_complaint(opened: Any, page: Page):
+    assert opened.get_log("browser") == []
+    assert [url for url in browser.requests(opened) if not url.startswith("data:")] == [
+        page.path.as_uri()
+    ]
+    assert page.summary["headline"][0] in one(opened, ".lead")
+
+
+def test_untrusted_text_stays_text(opened: Any):
+    titles = opened.execute_script(
+        "return [...document.querySelectorAll('.card h3')].map((h) => h.textContent)"
+    )
+    assert titles == sorted(NAMES)
+    assert one(opened, "h1") == NAMES[0]
+    assert one(opened, ".next thead th:last-child") == "<b>column</b>"
+    assert opened.execute_script("return document.scripts.length") == 2
+    assert (
+        opened.execute_script("return document.querySelectorAll('[onload], .next b, img').length")
+        == 0
+    )
+
+
+def test_an_injected_script_would_not_run(opened: Any):
+    """Even markup that slipped through could do nothing: the page's policy forbids it."""
+    opened.execute_script(
+        "const s = document.createElement('script'); s.textContent = 'window.broken = 1';"
+        "document.body.append(s);"
+        "const i = document.createElement('img'); i.src = 'https://example.org/x.png';"
+        "document.body.append(i);"
+    )
+    assert opened.execute_script("return window.broken === undefined")
+    messages = [entry["message"] for entry in opened.get_log("browser")]
+    assert any("Content Security Policy" in message for message in messages)
+    assert browser.blocked(opened) == ["csp"]  # the picture was not fetched
+
+
+def test_weights_and_accuracies_are_drawn_to_scale(opened: Any):
+    script = """
+      const box = (e) => { if (!e) return null; const { left, width } = e.getBoundingClientRect();
+        return [left, width]; };
+      return [...document.querySelectorAll('.voter:has(.what)')].map((v) =>
+        [v.querySelector('.what').textContent,
+         ...['.track', '.bar', '.scale', '.point'].map((s) => box(v.querySelector(s)))]);
+    """
+    for width in (320, 1100):
+        browser.view(opened, width=width)
+        rows = [row for row in opened.execute_script(script) if row[0] in TITLES]
+        assert [row[0] for row in rows] == TITLES
+        for (_, track, bar, scale, point), weight in zip(rows[:2], (0.7, 0.3)):
+            assert bar[1] == pytest.approx(weight * track[1], abs=1)
+            assert scale[0] < point[0] < scale[0] + scale[1]
+        assert rows[2][2][1] == 0  # no weight, no bar
+        assert rows[3][1:] == [None] * 4  # left out: the reason stands in its place
+        first, last = rows[0][4][0], rows[2][4][0]
+        assert first > last  # 90 % right of 40 %
+    assert "it needs dense rows" in one(opened, ".reason")
+
+
+@pytest.mark.parametrize("value", [0.0, 0.33, 0.5, 0.61, 0.8])
+def test_sliders_show_what_python_computes(value: float, opened: Any, page: Page):
+    state = page.state
+    votes, label = state.first_vote, state.first_label
+    thresholds = state.thresholds.copy()
+    for j in range(len(NAMES)):
+        move(opened, j, value)
+        n, bound, shown = reading(opened, j)
+        assert n == int(((label == j) & (votes >= value - 1e-12)).sum())
+        if n == 0:
+            assert (bound, shown) == ("–", "above all votes")
+            thresholds[j] = 1.0
+            continue
+        # The threshold snaps to the vote that lets in the same rows.
+        thresholds[j] = votes[(label == j) & (votes >= value - 1e-12)].min()
+        assert shown == f"{thresholds[j]:.3f}"
+        where = np.searchsorted(state.curves[j].thresholds, thresholds[j])
+        assert bound == as_percent(state.curves[j].bound[where])
+    trusted = int((votes >= thresholds[label]).sum())
+    assert one(opened, "#total-trusted") == f"{trusted:,}"
+    if trusted:
+        expected = conditional_error_bound(
+            state.first_votes, state.label_proba, thresholds=thresholds
+        )
+        assert one(opened, "#total-bound") == as_percent(expected)
+
+
+def test_keyboard_and_reset(opened: Any, page: Page):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    before = reading(opened, 1), one(opened, "#total-trusted")
+    slider = opened.find_elements(By.CSS_SELECTOR, ".card input")[1]
+    slider.send_keys(Keys.HOME)  # the far left: every row that is predicted to be of the class
+    assert reading(opened, 1)[0] == page.summary["classes"][1]["n_predicted"]
+    opened.find_element(By.ID, "reset").click()
+    assert (reading(opened, 1), one(opened, "#total-trusted")) == before
+    assert not opened.find_element(By.ID, "reset").is_displayed()
+
+
+def test_bars_follow_the_threshold(opened: Any):
+    script = "return document.querySelectorAll('.card')[1].querySelectorAll('.votes.in').length"
+    move(opened, 1, 0.0)
+    everything = opened.execute_script(script)
+    move(opened, 1, 0.7)
+    assert 0 <= opened.execute_script(script) < everything
+
+
+def test_download(opened: Any, page: Page):
+    link = opened.execute_script("return document.getElementById('download').href")
+    content = base64.b64decode(link.partition("base64,")[2]).decode()
+    assert content == label_next_csv(page.summary)
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1100])
+def test_nothing_is_wider_than_the_window(width: int, opened: Any):
+    browser.view(opened, width=width)
+    widths = "return [document.documentElement.scrollWidth, window.innerWidth]"
+    content, window = opened.execute_script(widths)
+    assert content <= window == width
+
+
+def test_light_and_dark(opened: Any):
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    light = opened.execute_script(colour)
+    browser.view(opened, width=1100, dark=True)
+    dark = opened.execute_script(colour)
+    assert (light, dark) == ("rgb(251, 250, 246)", "rgb(18, 21, 24)")
+    opened.execute_script("document.getElementById('theme').click()")
+    assert opened.execute_script(colour) == light  # the reader's choice wins
+
+
+def test_text_has_contrast(opened: Any):
+    """Text of the page reaches the contrast of WCAG AA (4.5) in both themes."""
+    script = """
+      const parse = (c) => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
+      const light = (c) => { const [r, g, b] = parse(c).map((v) => (v /= 255) <= 0.03928
+        ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126*r + 0.7152*g + 0.0722*b; };
+      const contrast = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
+        return (x + 0.05) / (y + 0.05); };
+      const ground = (e) => { for (; e; e = e.parentElement) { const c =
+        getComputedStyle(e).backgroundColor; if (c.startsWith('rgb(')) return c; } };
+      return ['.lead', '.note', '.chip.estimate', '.chip.guarantee', '.reading', '.card h3',
+        '.callout', '.figures dd', '.value small', '.download', '.cell', '.voter .what',
+        '.voter.silent .what', '.voter.silent .number', '.voter.head span', '.reason', '.number',
+        '.unit', '.between span'].map((s) => {
+        const e = document.querySelector(s);
+        return e ? [s, contrast(getComputedStyle(e).color, ground(e))] : [s, 99]; });
+    """
+    for dark in (False, True):
+        browser.view(opened, width=1100, dark=dark)
+        for selector, contrast in opened.execute_script(script):
+            assert contrast >= 4.5, (selector, dark, contrast)

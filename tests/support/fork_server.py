@@ -1,0 +1,58 @@
+"""Run the ``fewlabel`` command in processes of its own, without importing everything each time.
+
+Reads one JSON object a line, ``{"args": [...], "cwd": "..."}``, forks, runs the command's entry
+point in the child with stdout and stderr in files, and answers with the exit status. What a test
+sees is what a shell would see; only the imports are shared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Any
+
+
+def run(case: dict[str, Any]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        child = os.fork()
+        if child == 0:
+            become_command(case, out, err)
+        _, status = os.waitpid(child, 0)
+        return {
+            "code": os.waitstatus_to_exitcode(status),
+            "out": out.read_text(errors="replace"),
+            "err": err.read_text(errors="replace"),
+        }
+
+
+def become_command(case: dict[str, Any], out: Path, err: Path) -> None:
+    from fewlabel.cli.app import main
+
+    code: Any = 70
+    try:
+        os.chdir(case["cwd"])
+        for number, path in ((1, out), (2, err)):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
+        sys.argv = ["fewlabel", *case["args"]]
+        main()
+        code = 0
+    except SystemExit as exit_:
+        code = exit_.code if isinstance(exit_.code, int) else int(bool(exit_.code))
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    import fewlabel.cli.commands  # noqa: F401 - what every command needs
+
+    for line in sys.stdin:
+        print(json.dumps(run(json.loads(line))), flush=True)  # noqa: T201
