@@ -266,7 +266,8 @@ class FewLabelClassifier(SelfLearningClassifier):
     voters : "default" or list, default="default"
         Families by name (``fewlabel.ensemble.families.FAMILIES``), classifiers, or pairs
         (name, classifier). A classifier gets the rows as they are; put a pipeline around it if
-        it wants them scaled. It gets codes 0, 1, … for the classes, also in parameters that name classes.
+        it wants them scaled. It gets codes 0, 1, … for the classes, also in parameters that name
+        classes.
     posterior : {"gibbs", "uniform", "second-order", "c-bound"}, default="gibbs"
         How Q is learned, see :func:`fewlabel.ensemble.posterior.learn_posterior`.
     temperature : float, default=3.0
