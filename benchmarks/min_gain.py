@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
 
 from fewlabel import BoundPolicy, Selection, SelfLearningClassifier
 from fewlabel._core.atomic import replaced
+from fewlabel.bounds.statistics import RowStatistics
 from reproduction.datasets import load_dataset, mask_labels, paper_split
 
 GAINS = (0.001, 0.01, 0.1)
@@ -45,28 +47,38 @@ class JoinedRounds:
     def __init__(self, enough: float) -> None:
         self.enough = enough
 
-    def select(self, votes: Any, label_proba: Any, iteration: int) -> Selection:
+    def select(self, statistics: RowStatistics, iteration: int) -> Selection:
+        votes, label_proba = statistics.votes, statistics.label_proba
         left = np.arange(len(votes))
-        thresholds = np.ones(votes.shape[1])
+        joined = Selection(np.ones(votes.shape[1]))
         while len(left) and len(votes) - len(left) < self.enough:
-            part = BoundPolicy().select(votes[left], label_proba[left], iteration)
-            thresholds = np.minimum(thresholds, part.thresholds)
-            left = left[~part.mask]
-        mask = np.ones(len(votes), dtype=bool)
-        mask[left] = False
-        return Selection(mask, thresholds)
+            part = BoundPolicy().select(RowStatistics(votes[left], label_proba[left]), iteration)
+            joined = Selection(np.minimum(joined.thresholds, part.thresholds))
+            left = np.flatnonzero(~joined.mask(votes))
+        return joined
+
+
+class KeptForest(RandomForestClassifier):
+    """The forest of the paper; the last one that was fitted can be asked for."""
+
+    last: KeptForest
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KeptForest:
+        KeptForest.last = super().fit(X, y, sample_weight)
+        return self
 
 
 def run(X: Any, y: Any, split: Any, seed: int, policy: Any) -> list[tuple[float, int, float]]:
     """(accuracy, rows selected, processor seconds) after no, one, two, … rounds."""
     rows: list[tuple[float, int, float]] = []
-    clf = SelfLearningClassifier(policy=policy, min_gain=0.0, random_state=seed)
+    forest = KeptForest(200, random_state=seed)
+    clf = SelfLearningClassifier(forest, policy=policy, min_gain=0.0, random_state=seed)
     watching = 0.0  # scoring is not part of the cost
 
     def watch(record: dict[str, Any]) -> None:
         nonlocal watching
         now = time.process_time()
-        score = clf.estimator_.score(X[split.unlabeled], y[split.unlabeled])
+        score = KeptForest.last.score(X[split.unlabeled], y[split.unlabeled])
         rows.append((score, record["n_selected"], now - start - watching))
         watching += time.process_time() - now
 

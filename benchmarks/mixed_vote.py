@@ -14,7 +14,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,14 @@ from sklearn.datasets import make_classification
 
 from benchmarks import mixed_vote_page
 from fewlabel import FewLabelClassifier, SelfLearningClassifier
+from fewlabel._core.arrays import RowView
+from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.calibration import calibration_power
 from fewlabel.assess.held_out import out_of_bag_votes
-from fewlabel.ensemble.mixed_vote import MixedVote, Mixer, Trained
+from fewlabel.ensemble.family_trainer import FamilyTrainer
+from fewlabel.ensemble.learner import MixedVoteLearner, TrainedFamily
+from fewlabel.ensemble.mixed_vote import MixedVote
+from fewlabel.ensemble.posterior import Posterior, VoterVotes, learn_posterior
 from reproduction.datasets import load_dataset, mask_labels, paper_split
 from reproduction.records import RecordWriter
 
@@ -42,33 +47,49 @@ TEST_SHARE = 0.2  # of the unlabelled rows: new rows, never seen in training
 
 Q_METHODS = ("uniform", "gibbs", "second-order", "c-bound")
 TEMPERATURES = (1.0, 6.0)
+EVIDENCE_ROWS = 5_000  # unlabelled rows that a bound is minimised on
 
 
-class _Shared(Mixer):
-    """A mixer whose families were trained before: variants differ after that only."""
+class StudyLearner(MixedVoteLearner):
+    """Keeps the votes after every round; may start from families that are trained already."""
 
-    def __init__(self, owner: FewLabelClassifier, trained: list[Trained], source: Mixer) -> None:
-        super().__init__([t.family for t in trained], owner, source.seed)
-        self._trained, self._source = trained, source
+    def __init__(self, trace: list[Any], trained: Any = None, q: str = "gibbs", **own: Any) -> None:
+        super().__init__(**own)
+        object.__setattr__(self, "trace", trace)
+        object.__setattr__(self, "trained", trained)
+        object.__setattr__(self, "q", q)
 
-    def train_families(self, training: Any) -> list[Trained]:
-        self.bench = self._source.bench
-        self.owner.voters_ = list(self._source.owner.voters_)
-        return self._trained
+    def train(self, training: Any, previous: Any) -> MixedVote:
+        model = super().train(training, previous)
+        unlabeled = np.flatnonzero(self.trainer.codes == UNLABELED)
+        self.trace.append(self.votes(model, RowView(None, unlabeled)))
+        return model
+
+    def train_families(self, *labeled: Any) -> Any:
+        if self.trained is None:
+            object.__setattr__(self, "trained", super().train_families(*labeled))
+        return self.trained
+
+    def learn_q(self, evidence: VoterVotes) -> Posterior:
+        if self.q in ("second-order", "c-bound"):
+            rows = np.sort(self.trainer.unlabeled_at_random[:EVIDENCE_ROWS])
+            votes = [self.trainer.vote(t.voter, t.family, rows) for t in self.trained[1]]
+            evidence = VoterVotes(evidence.held_out, evidence.y, np.stack(votes))
+        return learn_posterior(self.q, evidence, temperature=self.inverse_temperature)
 
 
-class _Watched(FewLabelClassifier):
-    """Keeps the votes after every round, and starts from families that are trained."""
+class StudyClassifier(FewLabelClassifier):
+    """A mixed vote that a :class:`StudyLearner` trains; ``study`` is set by hand."""
 
-    def _base_estimator(self, seed: int) -> Mixer:
-        shared = getattr(self, "shared", None)
-        self.mixer = super()._base_estimator(seed) if shared is None else _Shared(self, *shared)
-        return self.mixer
-
-    def _train_and_vote(self, training: Any, base: Any, rows: Any) -> Any:
-        answer = super()._train_and_vote(training, base, rows)
-        self.trace.append(base.votes(training.unlabeled))
-        return answer
+    def _learner(self, X: Any, codes: Any, seed: int) -> StudyLearner:
+        usual = super()._learner(X, codes, seed)
+        own = {field.name: getattr(usual, field.name) for field in fields(usual)}
+        study = dict(self.study)
+        own.update({"trainer": study.pop("trainer", usual.trainer), "_kept": {}})
+        if study.get("trained"):
+            own["families"] = [t.family for t in study["trained"][1]]
+        self.learner = StudyLearner(**study, **own)
+        return self.learner
 
 
 def ablate(dataset: str, seed: int) -> dict[str, Any]:
@@ -86,33 +107,34 @@ def ablate(dataset: str, seed: int) -> dict[str, Any]:
     def accuracy(votes: Any, classes: Any, part: Any = split.unlabeled) -> float:
         return round(float((classes[votes.argmax(axis=1)] == y[part]).mean()), 5)
 
-    trained: list[Trained] = []
-    first: _Watched
-
-    def fit(change: Callable[[Trained], Trained] = lambda t: t, **settings: Any) -> _Watched:
-        clf = _Watched(random_state=seed, min_gain=0.0, **settings)
-        clf.trace = []
-        if trained:
-            clf.shared = ([change(t) for t in trained], first.mixer)
+    def fit(
+        change: Callable[[TrainedFamily], TrainedFamily] = lambda t: t,
+        q: str = "gibbs",
+        **settings: Any,
+    ) -> StudyClassifier:
+        records, families = first.learner.trained
+        clf = StudyClassifier(random_state=seed, min_gain=0.0, **settings)
+        trained = records, [change(t) for t in families]
+        clf.study = {"trace": [], "trained": trained, "q": q, "trainer": first.learner.trainer}
         return clf.fit(train, target)
 
-    def after(clf: _Watched) -> dict[str, float]:
+    def after(clf: StudyClassifier) -> dict[str, float]:
         return {
-            "before": accuracy(clf.trace[0], clf.classes_),
-            "after": accuracy(clf.trace[-1], clf.classes_),
+            "before": accuracy(clf.learner.trace[0], clf.classes_),
+            "after": accuracy(clf.learner.trace[-1], clf.classes_),
         }
 
-    first = _Recording(random_state=seed, max_iter=3, min_gain=0.0)
-    first.trace = []
+    first = StudyClassifier(random_state=seed, max_iter=3, min_gain=0.0)
+    first.study = {"trace": []}
     start = time.process_time()
     first.fit(train, target)
     seconds = time.process_time() - start
-    trained = first.mixer.trained
-    bench, classes = first.mixer.bench, first.classes_
+    trainer, classes = first.learner.trainer, first.classes_
+    trained = first.learner.trained[1]
     unlabeled = np.flatnonzero(target == -1)
     families = {
         t.family.name: {
-            "accuracy": accuracy(bench.vote(t.voter, t.family, unlabeled), classes),
+            "accuracy": accuracy(trainer.vote(t.voter, t.family, unlabeled), classes),
             "held_out": round(record.accuracy, 5),
             "weight": round(record.weight, 4),
             "seconds": round(record.seconds, 3),
@@ -120,19 +142,19 @@ def ablate(dataset: str, seed: int) -> dict[str, Any]:
         for t, record in zip(trained, (r for r in first.voters_ if not r.left_out))
     }
     two = fit()
-    variants = {f"Q {name}": after(fit(posterior=name)) for name in Q_METHODS if name != "gibbs"}
+    variants = {f"Q {name}": after(fit(q=name)) for name in Q_METHODS if name != "gibbs"}
     variants["Q gibbs"] = after(two)
     for temperature in TEMPERATURES:
-        variants[f"temperature {temperature:g}"] = after(fit(temperature=temperature))
+        variants[f"temperature {temperature:g}"] = after(fit(inverse_temperature=temperature))
     variants["refit all"] = after(fit(lambda t: _with(t, refitted=True)))
     variants["refit inductive"] = after(fit(lambda t: _with(t, refitted=_inductive(t))))
     variants["calibrate none"] = after(fit(lambda t: _calibrated(t, 1.0)))
-    codes = bench.codes[bench.labeled]
+    codes = trainer.codes[trainer.labeled]
     variants["calibrate all"] = after(
         fit(lambda t: _calibrated(t, calibration_power(t.held_out, codes)))
     )
     variants["policy fixed"] = after(fit(policy="fixed"))
-    variants["out of bag"] = after(fit(lambda t: _out_of_bag(t, first.mixer)))
+    variants["out of bag"] = after(fit(lambda t: _out_of_bag(t, trainer)))
     new = X[split.test]
     return {
         "dataset": dataset,
@@ -141,7 +163,7 @@ def ablate(dataset: str, seed: int) -> dict[str, Any]:
         "labeled": n_labeled,
         "seconds": round(seconds, 2),
         "families": families,
-        "rounds": [accuracy(votes, classes) for votes in first.trace],
+        "rounds": [accuracy(votes, classes) for votes in first.learner.trace],
         "variants": variants,
         "new_rows": {
             "by neighbours": accuracy(two.predict_proba(new), classes, split.test),
@@ -150,38 +172,25 @@ def ablate(dataset: str, seed: int) -> dict[str, Any]:
     }
 
 
-class _RecordingMixer(Mixer):
-    def train_families(self, training: Any) -> list[Trained]:
-        self.trained = super().train_families(training)
-        return self.trained
-
-
-class _Recording(_Watched):
-    def _base_estimator(self, seed: int) -> Mixer:
-        base = FewLabelClassifier._base_estimator(self, seed)
-        self.mixer = _RecordingMixer(base.families, self, seed)
-        return self.mixer
-
-
-def _with(trained: Trained, **changes: Any) -> Trained:
+def _with(trained: TrainedFamily, **changes: Any) -> TrainedFamily:
     return trained._replace(family=replace(trained.family, **changes))
 
 
-def _inductive(trained: Trained) -> bool:
+def _inductive(trained: TrainedFamily) -> bool:
     return trained.family.name in ("forest", "extra_trees", "svm", "lda")
 
 
-def _calibrated(trained: Trained, power: float) -> Trained:
+def _calibrated(trained: TrainedFamily, power: float) -> TrainedFamily:
     voter = copy.copy(trained.voter)
     voter.power = power
     return trained._replace(voter=voter)
 
 
-def _out_of_bag(trained: Trained, mixer: Mixer) -> Trained:
+def _out_of_bag(trained: TrainedFamily, trainer: FamilyTrainer) -> TrainedFamily:
     """The forest judged by its out-of-bag votes, the other families by cross-fitting."""
     if trained.family.name != "forest":
         return trained
-    votes = out_of_bag_votes(trained.voter.model, mixer.bench.X[mixer.bench.labeled])
+    votes = out_of_bag_votes(trained.voter.model, trainer.X[trainer.labeled])
     return trained._replace(held_out=trained.voter.finish(votes))
 
 

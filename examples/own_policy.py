@@ -1,4 +1,4 @@
-"""A policy of one's own: trust the surest tenth of the rows of each predicted class."""
+"""A policy of one's own: pseudo-label the surest tenth of the rows of each predicted class."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from fewlabel import Selection, SelfLearningClassifier
 
 
 class SurestTenth:
-    def select(self, votes, label_proba, iteration):
-        winner, vote = votes.argmax(axis=1), votes.max(axis=1)
-        thresholds = np.array(
-            [
-                np.quantile(vote[winner == c], 0.9) if (winner == c).any() else 1.0
-                for c in range(votes.shape[1])
-            ]
-        )
-        return Selection.by_thresholds(votes, thresholds)
+    def select(self, statistics, iteration):
+        thresholds = np.ones(statistics.n_classes)
+        for c in range(statistics.n_classes):
+            votes, counts = statistics.predicted_votes(c)
+            if len(votes):
+                thresholds[c] = np.quantile(np.repeat(votes, counts), 0.9)
+        return Selection(thresholds)
 
 
 X, y = load_digits(return_X_y=True)

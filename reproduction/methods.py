@@ -77,7 +77,7 @@ def _self_learning(policy: str, **fixed: Any) -> Callable[[Trial, Params, Any], 
 
 
 def _mixed_vote(trial: Trial, params: Params, label_proba: Any) -> Any:
-    from fewlabel.ensemble.mixed_vote import FewLabelClassifier
+    from fewlabel.ensemble.few_label import FewLabelClassifier
 
     return FewLabelClassifier(random_state=trial.seed, n_jobs=1)
 

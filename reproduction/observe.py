@@ -32,10 +32,10 @@ class Watched:
         self.policy = policy
         self.rounds: list[tuple[Floats, Floats, Any]] = []
 
-    def select(self, votes: Floats, label_proba: Floats, iteration: int) -> Any:
+    def select(self, statistics: Any, iteration: int) -> Any:
         """Select as the watched policy does."""
-        selection = self.policy.select(votes, label_proba, iteration)
-        self.rounds.append((votes, label_proba, selection))
+        selection = self.policy.select(statistics, iteration)
+        self.rounds.append((statistics.votes, statistics.label_proba, selection))
         return selection
 
 
@@ -88,7 +88,7 @@ def _rounds(model: Any, truth: Codes, labeled_iter: Codes) -> list[dict[str, Any
     for index, (votes, proba, selection) in enumerate(model.policy.rounds, start=1):
         left = (labeled_iter == -1) | (labeled_iter >= index)
         wrong = model.classes_[votes.argmax(axis=1)] != truth[left]
-        chosen = selection.mask
+        chosen = selection.mask(votes)
         entry = {
             "left": int(left.sum()),
             "selected": int(chosen.sum()),

@@ -48,16 +48,18 @@ from fewlabel.bounds.votes import majority_vote as majority_vote
 from fewlabel.bounds.votes import margin as margin
 from fewlabel.bounds.votes import vote_matrix as vote_matrix
 from fewlabel.chunks.dask_rows import DaskRows as DaskRows
+from fewlabel.chunks.labeling import bounds_of_rows as bounds_of_rows
+from fewlabel.chunks.labeling import predict_rows as predict_rows
 from fewlabel.chunks.local import UnlabeledRows as UnlabeledRows
 from fewlabel.chunks.local import labeled_rows as labeled_rows
-from fewlabel.ensemble.mixed_vote import FewLabelClassifier as FewLabelClassifier
+from fewlabel.ensemble.few_label import FewLabelClassifier as FewLabelClassifier
 from fewlabel.ensemble.posterior import gibbs_posterior as gibbs_posterior
 from fewlabel.ensemble.posterior import learn_posterior as learn_posterior
 from fewlabel.selection.policies import BoundPolicy as BoundPolicy
 from fewlabel.selection.policies import Curriculum as Curriculum
 from fewlabel.selection.policies import FixedThreshold as FixedThreshold
 from fewlabel.selection.policies import Selection as Selection
-from fewlabel.self_learning import SelfLearningClassifier as SelfLearningClassifier
+from fewlabel.self_learning.classifier import SelfLearningClassifier as SelfLearningClassifier
 
 __version__: str
 __all__: list[str]

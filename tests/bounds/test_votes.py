@@ -26,6 +26,7 @@ from fewlabel import (
     margin,
     vote_matrix,
 )
+from fewlabel._core.arrays import RowView
 from fewlabel.bounds import votes as votes_module
 from support.strategies import votes_and_proba, votes_proba_theta
 
@@ -114,8 +115,10 @@ def test_full_trees_give_few_distinct_votes():
 def test_rows_and_chunks_change_nothing(monkeypatch):
     model = LogisticRegression(max_iter=500).fit(X, Y)
     rows = np.array([3, 140, 7, 7, 60])
-    np.testing.assert_array_equal(vote_matrix(model, X, rows=rows), model.predict_proba(X[rows]))
-    monkeypatch.setattr(votes_module, "_CHUNK_ROWS", 4)
+    np.testing.assert_array_equal(
+        vote_matrix(model, RowView(X, rows)), model.predict_proba(X[rows])
+    )
+    monkeypatch.setattr(votes_module, "_BLOCK_ROWS", 4)
     np.testing.assert_allclose(vote_matrix(model, X), model.predict_proba(X), atol=1e-15)
 
 

@@ -19,7 +19,9 @@ from fewlabel import (
     DaskRows,
     SelfLearningClassifier,
     UnlabeledRows,
+    bounds_of_rows,
     optimal_thresholds,
+    predict_rows,
     risk_bound,
 )
 
@@ -126,8 +128,8 @@ def test_dask_gives_what_chunks_give(client, tmp_path):
     assert len(clf.estimator_.estimators_) == 10
     pd.testing.assert_frame_equal(results(tmp_path / "labels"), undisturbed(tmp_path))
     local = UnlabeledRows(CHUNKS)
-    assert rows.bounds(clf, X[:L], Y[:L]) == local.bounds(clf, X[:L], Y[:L])
-    assert rows.predict(clf, tmp_path / "again") == len(X) - L
+    assert bounds_of_rows(clf, rows, X[:L], Y[:L]) == bounds_of_rows(clf, local, X[:L], Y[:L])
+    assert predict_rows(clf, rows, tmp_path / "again") == len(X) - L
     again = results(tmp_path / "again")
     np.testing.assert_array_equal(again["label"], clf.predict(X[L:]))
 
@@ -305,10 +307,10 @@ def test_missing_extra_is_named(monkeypatch):
 
 
 def test_folder_that_workers_do_not_share(client, tmp_path, monkeypatch):
-    monkeypatch.setattr("fewlabel.chunks.rows.result_folder", elsewhere)
+    monkeypatch.setattr("fewlabel.chunks.labeling.result_folder", elsewhere)
     clf = learner().fit(X[:L], Y[:L], unlabeled=UnlabeledRows(CHUNKS))
     with pytest.raises(RuntimeError, match="file system that all workers share"):
-        DaskRows(array(), client).predict(clf, tmp_path / "labels")
+        predict_rows(clf, DaskRows(array(), client), tmp_path / "labels")
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fewlabel import (
     FewLabelClassifier,
     LabelSpreadingClassifier,
-    SelfLearningClassifier,
     bayes_risk,
     gibbs_posterior,
     kl_divergence,
@@ -30,8 +29,9 @@ from fewlabel import (
 )
 from fewlabel.assess.held_out import cross_fitted_votes, folds_of
 from fewlabel.assess.transduction_bounds import gather
-from fewlabel.ensemble import families, workbench
-from fewlabel.ensemble.mixed_vote import MixedVote, _without_light
+from fewlabel.ensemble import families, family_trainer
+from fewlabel.ensemble.learner import without_light_voters
+from fewlabel.ensemble.mixed_vote import MixedVote
 
 X, Y = load_wine(return_X_y=True)
 HIDDEN = np.random.default_rng(4).random(len(Y)) < 0.8
@@ -130,7 +130,7 @@ def test_bounds_with_the_true_probabilities_hold(fitted):
 def test_thresholds_are_taken_by_the_risks_and_bounds():
     """Equal weights add up to 1 with a rounding error, and so do the votes and thresholds."""
     trees = [(f"tree {i}", DecisionTreeClassifier(random_state=i)) for i in range(9)]
-    clf = FewLabelClassifier(trees, posterior="uniform", random_state=0).fit(X, TARGET)
+    clf = FewLabelClassifier(trees, inverse_temperature=0, random_state=0).fit(X, TARGET)
     assert clf.thresholds_.max() > 1
     votes = clf.transduction_proba_[HIDDEN]
     risk = bayes_risk(votes, votes, thresholds=clf.thresholds_)
@@ -161,15 +161,11 @@ def test_a_family_that_is_not_refitted_keeps_its_votes():
     assert final["lda"].model is not first["lda"].model
 
 
-@pytest.mark.parametrize("posterior", ["uniform", "gibbs", "second-order", "c-bound"])
-def test_every_way_to_learn_q(posterior):
-    clf = FewLabelClassifier(FAST, posterior=posterior, random_state=0, max_iter=0)
+def test_without_temperature_every_family_weighs_the_same():
+    clf = FewLabelClassifier(FAST, inverse_temperature=0, random_state=0, max_iter=0)
     clf.fit(X, TARGET)
-    assert clf.posterior_.method == posterior
-    assert (clf.transduction_[HIDDEN] == Y[HIDDEN]).mean() > 0.85
-    if posterior == "uniform":
-        np.testing.assert_allclose(clf.posterior_.weights, 1 / 3)
-        assert clf.posterior_.kl == 0
+    np.testing.assert_allclose(clf.posterior_.weights, 1 / 3)
+    assert clf.posterior_.kl == 0
 
 
 def test_many_voters_of_little_weight_all_count():
@@ -180,10 +176,12 @@ def test_many_voters_of_little_weight_all_count():
 
 
 def test_voters_that_hardly_count_are_left_out():
-    np.testing.assert_allclose(_without_light(np.array([0.991, 0.009])), [1.0, 0.0])
+    np.testing.assert_allclose(without_light_voters(np.array([0.991, 0.009])), [1.0, 0.0])
     # Beside a heaviest of 0.05 a weight of 0.009 is something; 0.001 is not.
     weights = np.array([0.05] * 19 + [0.009] * 5 + [0.001] * 5)
-    np.testing.assert_allclose(_without_light(weights), np.r_[weights[:24], np.zeros(5)] / 0.995)
+    np.testing.assert_allclose(
+        without_light_voters(weights), np.r_[weights[:24], np.zeros(5)] / 0.995
+    )
 
 
 # --- input -------------------------------------------------------------------------------------
@@ -246,7 +244,7 @@ def test_rows_that_nobody_could_vote_on_are_not_judged():
     labeled = np.flatnonzero(target == 1)
     clf = FewLabelClassifier(["svm", GaussianNB()], random_state=0)
     seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=2)[0]
-    target[labeled[folds_of(10, workbench.N_FOLDS, int(seed))[0][1]]] = 0
+    target[labeled[folds_of(10, family_trainer.N_FOLDS, int(seed))[0][1]]] = 0
     clf.fit(X, target)
     held_out = clf.initial_estimator_.held_out_votes_
     assert held_out.any(axis=1).tolist() == (target[labeled] == 1).tolist()
@@ -262,9 +260,8 @@ def test_a_family_that_learns_but_cannot_vote_is_left_out():
     assert clf.voters_[0].weight == 0
 
 
-@pytest.mark.parametrize("posterior", ["gibbs", "second-order", "c-bound"])
-def test_a_labelled_row_of_weight_zero_is_as_if_it_were_not_there(posterior):
-    """Wrong labels that do not count: neither in training nor in any judgement of the voters."""
+def test_a_labelled_row_of_weight_zero_is_as_if_it_were_not_there():
+    """Wrong labels that do not count: neither in training nor in held-out errors."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 20)
     rows = rng.normal(size=(40, 2)) + 2 * y[:, None]
@@ -274,7 +271,7 @@ def test_a_labelled_row_of_weight_zero_is_as_if_it_were_not_there(posterior):
     weight = np.repeat([1.0, 0.0, 1.0], 40)
     # Those who take weights, and those who do not.
     voters = [GaussianNB(), "svm", "lda", KNeighborsClassifier(3)]
-    clf = FewLabelClassifier(voters, posterior=posterior, max_iter=0, random_state=0)
+    clf = FewLabelClassifier(voters, max_iter=0, random_state=0)
     of_three, of_two = np.r_[y, 1 - y, hidden], np.r_[y, hidden]
     with_zeros = clone(clf).fit(three, of_three, weight)
     without = clone(clf).fit(two, of_two)
@@ -349,9 +346,7 @@ def test_text_is_refused():
         FewLabelClassifier(FAST).fit([["a"], ["b"], ["c"]], [0, 1, -1])
 
 
-@pytest.mark.parametrize(
-    "bad", [{"posterior": "best"}, {"temperature": -1.0}, {"time_budget": -1}, {"voters": 3}]
-)
+@pytest.mark.parametrize("bad", [{"inverse_temperature": -1.0}, {"time_budget": -1}, {"voters": 3}])
 def test_bad_parameters_are_refused(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         FewLabelClassifier(**bad).fit(X, TARGET)
@@ -380,7 +375,6 @@ def test_it_is_a_self_learner_with_other_voters():
     assert "estimator" not in clf.get_params()
     records = []
     clf.set_params(callback=records.append).fit(X, TARGET)
-    assert isinstance(clf, SelfLearningClassifier)
     assert isinstance(clf.estimator_, MixedVote)
     assert [r["name"] for r in records[:-1]] == FAST
     assert clf.n_iter_ == 1
@@ -393,15 +387,15 @@ def test_verbose_tells_of_families_and_rounds(capsys):
     FewLabelClassifier(FAST, verbose=1, random_state=0).fit(X, TARGET)
     told = capsys.readouterr().out
     assert "[FewLabelClassifier] label spreading: held-out accuracy" in told
-    assert "[FewLabelClassifier] round 1: trusted" in told
+    assert "[FewLabelClassifier] round 1: pseudo-labelled" in told
 
 
 def test_large_data_is_timed_first(monkeypatch):
     iris, labels = load_iris(return_X_y=True)
     target = np.where(np.arange(150) % 5 == 0, labels, -1)
-    monkeypatch.setattr(workbench, "ALWAYS_FAST", 100)
+    monkeypatch.setattr(family_trainer, "ALWAYS_FAST", 100)
     monkeypatch.setattr(
-        workbench.Workbench,
+        family_trainer.FamilyTrainer,
         "_expected_seconds",
         lambda self, family, max_train: 1e6 if family.name == "spreading" else 0.0,
     )

@@ -26,11 +26,27 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from fewlabel._core.arrays import RowView
+
 # scikit-learn's own vocabulary for parameters, passed on to the estimators.
 __all__ = ["HasMethods", "Interval", "StrOptions"]
 
-take_rows: Callable[..., Any] = _safe_indexing
 n_rows: Callable[[Any], int] = _num_samples
+
+
+def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Rows of X by index: a copy, or of a :class:`RowView` a smaller view."""
+    return X.take(rows) if isinstance(X, RowView) else _safe_indexing(X, rows)
+
+
+def take_columns(X: Any, columns: NDArray[np.intp]) -> Any:
+    """Columns of X by index."""
+    return _safe_indexing(X, columns, axis=1)
+
+
+def copied_rows(X: Any) -> Any:
+    """The rows themselves, where a view only names them."""
+    return _safe_indexing(X.table, X.rows) if isinstance(X, RowView) else X
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> None:
@@ -63,9 +79,9 @@ def routed_fit_params(owner: Any, params: dict[str, Any]) -> dict[str, Any]:
     return dict(process_routing(owner, "fit", **params).estimator.fit)
 
 
-def params_of_rows(X: Any, params: dict[str, Any], rows: NDArray[np.intp]) -> dict[str, Any]:
-    """Arguments of ``fit`` for some rows: those with one value a row of X are cut to them."""
-    return dict(_check_method_params(X, params, indices=rows))
+def params_of_rows(view: RowView, params: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of ``fit`` for some rows: those with one value a row of the table are cut."""
+    return dict(_check_method_params(view.table, params, indices=view.rows))
 
 
 def fit_weight_name(estimator: Any) -> str | None:

@@ -30,7 +30,7 @@ from fewlabel.bounds.mislabeling import (
 from fewlabel.bounds.table import Bound, bounds_table
 
 if TYPE_CHECKING:
-    from fewlabel.self_learning import SelfLearningClassifier
+    from fewlabel.self_learning.base import SelfLearner
 
 
 class Evidence(NamedTuple):
@@ -55,9 +55,7 @@ class Evidence(NamedTuple):
         return held_out_counts(self.y, self.held_out.argmax(axis=1), self.votes.shape[1])
 
 
-def gather(
-    classifier: SelfLearningClassifier, X: Any, y: ArrayLike, *, calibrate: bool = True
-) -> Evidence:
+def gather(classifier: SelfLearner, X: Any, y: ArrayLike, *, calibrate: bool = True) -> Evidence:
     """Evidence of a classifier that was fitted on these X and y.
 
     ``calibrate``: whether votes that stand for P(Y|x) are raised to the least power that the
@@ -90,7 +88,7 @@ def gather(
 
 
 def judged_votes(
-    classifier: SelfLearningClassifier, X: Any, codes: NDArray[np.intp]
+    classifier: SelfLearner, X: Any, codes: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], Floats]:
     """Codes of the labelled rows that can be judged, and held-out votes of the initial classifier.
 
@@ -109,9 +107,7 @@ def judged_votes(
     return codes[judged], votes[judged]
 
 
-def _label_proba(
-    classifier: SelfLearningClassifier, unlabeled: NDArray[np.intp]
-) -> tuple[Floats, bool]:
+def _label_proba(classifier: SelfLearner, unlabeled: NDArray[np.intp]) -> tuple[Floats, bool]:
     """What stands for P(Y|x), and whether it is the votes of the initial classifier."""
     given = classifier.label_proba
     if not isinstance(given, str):
@@ -173,7 +169,7 @@ def supervised_estimate(held_out: Floats, y: NDArray[np.intp], error: float | No
 
 
 def true_codes(
-    classifier: SelfLearningClassifier, y_true: ArrayLike, rows: NDArray[np.intp]
+    classifier: SelfLearner, y_true: ArrayLike, rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Which of the rows have a known true label, and its code; -1 for a class unknown to ``fit``.
 
@@ -208,7 +204,7 @@ def true_codes(
 
 
 def transduction_bounds(
-    classifier: SelfLearningClassifier,
+    classifier: SelfLearner,
     X: Any,
     y: ArrayLike,
     *,

@@ -25,10 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.checks import check_votes_and_proba
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 _BUCKETS = 4096
 
@@ -252,6 +250,14 @@ class VoteStatistics:
         cells = tuple(same.binned(resolution) for same in self.cells)
         return replace(self, cells=cells, resolution=resolution)
 
+    def predicted_votes(self, j: int) -> tuple[Floats, Ints]:
+        """Votes with which class j was predicted, ascending, and how many rows have each.
+
+        Of binned votes, the lower end of the bin.
+        """
+        used = self.cells[j].n_predicted > 0
+        return self.cells[j].edges[used], self.cells[j].n_predicted[used]
+
     @property
     def n_cells(self) -> int:
         """Cells of the class that has most of them."""
@@ -266,6 +272,50 @@ class VoteStatistics:
         """Memory of the arrays: what travels when statistics are sent to be merged."""
         arrays = [getattr(c, f.name) for c in self.cells for f in fields(ClassCells)]
         return int(sum(array.nbytes for array in arrays) + self.u.nbytes)
+
+
+@dataclass(frozen=True, eq=False)
+class RowStatistics:
+    """The statistics of rows whose votes are in memory: sums are made when they are asked for.
+
+    Exact statistics of continuous votes take :math:`K^2` numbers a row. Those of one class at a
+    time take K, which is what a search for thresholds needs.
+
+    Attributes
+    ----------
+    votes, label_proba : ndarray of shape (n_rows, n_classes)
+    resolution : int or None
+        Bins of the votes, as in :class:`VoteStatistics`.
+    """
+
+    votes: Floats
+    label_proba: Floats
+    resolution: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.votes)
+
+    @property
+    def n_classes(self) -> int:
+        return self.votes.shape[1]
+
+    def predicted_votes(self, j: int) -> tuple[Floats, Ints]:
+        """As :meth:`VoteStatistics.predicted_votes`."""
+        vote = self.votes[self.votes.argmax(axis=1) == j, j]
+        if self.resolution:
+            edges, cell = _bin(vote, self.resolution)
+            vote = edges[cell]
+        return np.unique(vote, return_counts=True)
+
+    def binned(self, resolution: int) -> RowStatistics:
+        """The same votes in bins."""
+        _check_resolution(resolution)
+        return replace(self, resolution=resolution)
+
+
+Statistics = VoteStatistics | RowStatistics
+"""What a policy or a bound knows of rows."""
 
 
 def _check_resolution(resolution: int | None) -> None:
@@ -350,7 +400,7 @@ class CellSource:
 
 
 def open_cells(
-    votes: ArrayLike | VoteStatistics,
+    votes: ArrayLike | Statistics,
     label_proba: ArrayLike | None,
     resolution: int | None,
     *,
@@ -361,11 +411,15 @@ def open_cells(
     With ``above_lowest_prediction`` rows whose vote for j is below that of every row predicted j
     are left out: no threshold that trusts a different set of rows reaches down to them.
     """
+    is_statistics = isinstance(votes, (VoteStatistics, RowStatistics))
+    if is_statistics and (label_proba is not None or resolution is not None):
+        raise ValueError(
+            "VoteStatistics already contain label_proba and resolution; pass them alone."
+        )
+    if isinstance(votes, RowStatistics):
+        rows = votes
+        votes, label_proba, resolution = rows.votes, rows.label_proba, rows.resolution
     if isinstance(votes, VoteStatistics):
-        if label_proba is not None or resolution is not None:
-            raise ValueError(
-                "VoteStatistics already contain label_proba and resolution; pass them alone."
-            )
         return CellSource(iter(votes.cells), votes.u, votes.n_rows, votes.resolution)
     v, proba = check_votes_and_proba(votes, label_proba)
     _check_resolution(resolution)

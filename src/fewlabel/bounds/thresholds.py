@@ -22,7 +22,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewlabel.bounds.statistics import ClassCells, Floats, Ints, VoteStatistics, open_cells
+from fewlabel._core.arrays import Floats, Ints
+from fewlabel.bounds.statistics import ClassCells, Statistics, open_cells
 from fewlabel.bounds.transductive import class_bound
 
 Criterion = Literal["bound", "plug-in"]
@@ -80,7 +81,7 @@ def _from_above(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def threshold_curves(
-    votes: ArrayLike | VoteStatistics,
+    votes: ArrayLike | Statistics,
     label_proba: ArrayLike | None = None,
     *,
     resolution: int | None = None,
@@ -94,7 +95,7 @@ def threshold_curves(
 
 
 def search_thresholds(
-    votes: ArrayLike | VoteStatistics,
+    votes: ArrayLike | Statistics,
     label_proba: ArrayLike | None = None,
     *,
     resolution: int | None = None,
@@ -119,7 +120,7 @@ def search_thresholds(
 
 
 def optimal_thresholds(
-    votes: ArrayLike | VoteStatistics,
+    votes: ArrayLike | Statistics,
     label_proba: ArrayLike | None = None,
     *,
     resolution: int | None = None,

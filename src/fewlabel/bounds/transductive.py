@@ -30,8 +30,9 @@ from typing import TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.checks import check_thresholds
-from fewlabel.bounds.statistics import ClassCells, Floats, Ints, VoteStatistics, open_cells
+from fewlabel.bounds.statistics import ClassCells, Statistics, open_cells
 
 
 def class_bound(cells: ClassCells, start: Ints, *, tight: bool = False) -> Floats:
@@ -116,7 +117,7 @@ class TransductiveBound:
 
 
 def transductive_bound(
-    votes: ArrayLike | VoteStatistics,
+    votes: ArrayLike | Statistics,
     label_proba: ArrayLike | None = None,
     *,
     thresholds: ArrayLike | None = None,
@@ -181,7 +182,7 @@ class BoundOptions(TypedDict, total=False):
 
 
 def confusion_bound(
-    votes: ArrayLike | VoteStatistics,
+    votes: ArrayLike | Statistics,
     label_proba: ArrayLike | None = None,
     **options: Unpack[BoundOptions],
 ) -> Floats:
@@ -194,7 +195,7 @@ def confusion_bound(
 
 
 def risk_bound(
-    votes: ArrayLike | VoteStatistics,
+    votes: ArrayLike | Statistics,
     label_proba: ArrayLike | None = None,
     **options: Unpack[BoundOptions],
 ) -> float:
@@ -206,7 +207,7 @@ def risk_bound(
 
 
 def conditional_error_bound(
-    votes: ArrayLike | VoteStatistics,
+    votes: ArrayLike | Statistics,
     label_proba: ArrayLike | None = None,
     **options: Unpack[BoundOptions],
 ) -> float:
@@ -244,7 +245,7 @@ class Tightness:
 
 
 def tightness(
-    votes: ArrayLike | VoteStatistics,
+    votes: ArrayLike | Statistics,
     label_proba: ArrayLike | None = None,
     *,
     tau: float | None = None,

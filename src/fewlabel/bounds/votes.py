@@ -17,13 +17,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewlabel._core.arrays import Floats, RowView
 from fewlabel._core.checks import check_label_proba, check_thresholds, check_votes
-from fewlabel._core.scikit import n_rows, take_rows
-
-Floats = NDArray[np.float64]
+from fewlabel._core.scikit import copied_rows, n_rows, take_columns, take_rows
 
 # Rows handed to `predict_proba` at once: bounds the copies that base estimators make of X.
-_CHUNK_ROWS = 32_768
+_BLOCK_ROWS = 32_768
 
 
 def vote_matrix(
@@ -32,7 +31,6 @@ def vote_matrix(
     *,
     voters: Literal["soft", "hard"] = "soft",
     weights: ArrayLike | None = None,
-    rows: NDArray[np.intp] | None = None,
 ) -> Floats:
     r"""Class votes :math:`v_Q(x, c)` of a fitted classifier.
 
@@ -41,14 +39,13 @@ def vote_matrix(
     estimator : fitted classifier
         Any classifier with ``predict_proba``. For ``voters="hard"`` or given ``weights`` it must be
         an ensemble whose voters are in ``estimators_`` (forests, bagging, voting, AdaBoost).
-    X : array-like of shape (n_samples, n_features)
+    X : array-like of shape (n_samples, n_features), or RowView
+        Rows of a view are copied in blocks, never all at once.
     voters : {"soft", "hard"}, default="soft"
         "soft": a voter distributes its vote (for a tree: the class fractions of a leaf, as in the
         paper's experiments). "hard": a voter gives its whole vote to the class it predicts.
     weights : array-like of shape (n_voters,), optional
         The distribution Q over the voters, normalised here to sum to 1. Uniform by default.
-    rows : ndarray of int, optional
-        Only these rows of ``X``; saves the caller a copy of them.
 
     Returns
     -------
@@ -68,8 +65,8 @@ def vote_matrix(
         raise ValueError(f"voters must be 'soft' or 'hard'. Got {voters!r} instead.")
     if voters == "soft" and weights is None:
         _require(estimator, "predict_proba", "class votes")
-        return check_votes(_in_chunks(estimator.predict_proba, X, rows))
-    rows_X = X if rows is None else take_rows(X, rows)
+        return check_votes(_in_blocks(estimator.predict_proba, X))
+    rows_X = copied_rows(X)
     q = _voter_weights(estimator, weights)
     votes = np.zeros((n_rows(rows_X), len(estimator.classes_)))
     for q_h, vote in zip(q, iter_voters(estimator, rows_X, voters=voters)):
@@ -79,13 +76,13 @@ def vote_matrix(
     return check_votes(votes)
 
 
-def _in_chunks(predict: Any, X: Any, rows: NDArray[np.intp] | None) -> Floats:
-    n = n_rows(X) if rows is None else len(rows)
-    if n <= _CHUNK_ROWS:
-        return np.asarray(predict(X if rows is None else take_rows(X, rows)))
-    rows = np.arange(n) if rows is None else rows
-    starts = range(0, n, _CHUNK_ROWS)
-    return np.concatenate([predict(take_rows(X, rows[s : s + _CHUNK_ROWS])) for s in starts])
+def _in_blocks(predict: Any, X: Any) -> Floats:
+    view = X if isinstance(X, RowView) else RowView(X, np.arange(n_rows(X)))
+    if len(view) <= _BLOCK_ROWS:
+        return np.asarray(predict(copied_rows(X)))
+    starts = range(0, len(view), _BLOCK_ROWS)
+    blocks = (take_rows(view.table, view.rows[start : start + _BLOCK_ROWS]) for start in starts)
+    return np.concatenate([predict(block) for block in blocks])
 
 
 def _require(estimator: Any, attribute: str, purpose: str) -> None:
@@ -123,7 +120,7 @@ def iter_voters(
     if hasattr(estimator, "_validate_X_predict"):  # a forest: convert X once, not once a tree
         X = estimator._validate_X_predict(X)
     for position, voter in enumerate(estimator.estimators_):
-        part = X if features is None else take_rows(X, features[position], axis=1)
+        part = X if features is None else take_columns(X, features[position])
         if voters == "soft":
             soft = np.asarray(voter.predict_proba(part), dtype=np.float64)
             yield _align(soft, to_codes(voter.classes_), n_classes)

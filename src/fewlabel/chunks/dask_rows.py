@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from fewlabel._core.scikit import n_rows
+from fewlabel.chunks.executor import Merge, Step
 from fewlabel.chunks.rows import Rows
 from fewlabel.chunks.source import need, parquet_files, read_chunk, unreadable
 
@@ -28,9 +29,9 @@ class DaskRows(Rows):
 
     ``SelfLearningClassifier.fit(X, y, unlabeled=DaskRows(frame, client))`` learns from them.
     The labelled rows X, y are few and sent to the workers. A forest is grown in parallel: each
-    partition grows a share of the trees, in proportion to its trusted rows, on the labelled rows
-    and its own trusted rows (at most ``max_train``, 100,000 by default). No row leaves its
-    partition. Other classifiers are trained by one worker on rows drawn from all partitions.
+    partition grows a share of the trees, in proportion to its pseudo-labelled rows, on the labelled
+    rows and its own pseudo-labelled rows (at most ``max_train``, 100,000 by default). No row leaves
+    its partition. Other classifiers are trained by one worker on rows drawn from all partitions.
 
     Parameters
     ----------
@@ -76,20 +77,39 @@ class DaskRows(Rows):
         self._parts, self._names = _partitions(source)
 
     @contextmanager
-    def opened(self, layout: Any) -> Iterator[None]:
-        self._layout = layout
+    def opened(self, layout: Any) -> Iterator[DaskExecutor]:
+        """See :class:`fewlabel.chunks.rows.Rows`."""
+        # The workers forget their pieces when the executor is gone.
+        with _clear_errors(self.client):
+            yield DaskExecutor(self.client, self._parts, self._names, layout, self.worker_timeout)
+
+
+class DaskExecutor:
+    """Runs a task for each partition on the workers of a cluster; their pieces stay there.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    parts : list of delayed partitions
+    names : list of str
+        Their names, for error messages.
+    layout : what brings partitions into the form of the labelled rows
+    worker_timeout : float
+        Seconds without any worker after which to give up.
+    """
+
+    def __init__(
+        self, client: Any, parts: list[Any], names: list[str], layout: Any, worker_timeout: float
+    ) -> None:
+        self.client, self._parts, self._names = client, parts, names
+        self._layout, self.worker_timeout = layout, worker_timeout
         self._pieces: dict[str, list[Any]] = {}
         self._kept: list[Any] = []
-        try:
-            with _clear_errors(self.client):
-                yield
-        finally:
-            self._pieces, self._kept = {}, []  # lets the workers forget them
 
     def run(
         self,
-        step: Callable[..., tuple[dict[str, Any], Any]],
-        merge: Callable[[Sequence[Any]], Any],
+        step: Step,
+        merge: Merge,
         uses: tuple[str, ...],
         makes: tuple[str, ...] = (),
         *,
@@ -97,6 +117,7 @@ class DaskRows(Rows):
         keep: bool = False,
         **arguments: Any,
     ) -> Any:
+        """See :class:`fewlabel.chunks.executor.Executor`."""
         delayed = need("dask", "Running on a cluster").delayed
         apply, item = delayed(_apply, pure=False), delayed(operator.getitem, pure=False)
         names = [name for name in uses if name != "X"]
@@ -126,11 +147,13 @@ class DaskRows(Rows):
         return self._keep(futures[0]) if keep else futures[0].result()
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """See :class:`fewlabel.chunks.executor.Executor`."""
         future = self.client.submit(function, *arguments, **named, pure=False)
         self._await(future)
         return self._keep(future)
 
     def fetch(self, handle: Any) -> Any:
+        """See :class:`fewlabel.chunks.executor.Executor`."""
         return handle.result()
 
     def _keep(self, future: Any) -> Any:
@@ -166,7 +189,7 @@ class DaskRows(Rows):
 
 
 def _apply(
-    step: Callable[..., tuple[dict[str, Any], Any]],
+    step: Step,
     position: int,
     name: str,
     raw: Any,
@@ -189,7 +212,7 @@ def _apply(
     return {**made, "summary": summary}
 
 
-def _tree(parts: list[Any], merge: Callable[[Sequence[Any]], Any], delayed: Any) -> Any:
+def _tree(parts: list[Any], merge: Merge, delayed: Any) -> Any:
     together = delayed(merge, pure=False)
     while len(parts) > 1:
         parts = [together(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]

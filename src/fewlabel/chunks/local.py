@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel._core.targets import as_column, unlabeled_mask
+from fewlabel.chunks.executor import Merge, Step
 from fewlabel.chunks.rows import Rows
 from fewlabel.chunks.source import (
     CHUNK_ROWS,
+    NamedChunk,
     check_markers,
     column_names,
     first_marker,
@@ -34,9 +36,9 @@ class UnlabeledRows(Rows):
 
     ``SelfLearningClassifier.fit(X, y, unlabeled=...)`` takes one, or directly any ``source``. Peak
     memory does not depend on the number of rows: it is that of a chunk, of the training set (at
-    most ``max_train`` trusted rows, 100,000 by default) and of the classifier. Between passes
-    14 bytes a row, and with ``label_proba="supervised"`` 8 more for each class, wait in scratch
-    files.
+    most ``max_train`` pseudo-labelled rows, 100,000 by default) and of the classifier. Between
+    passes 20 bytes a row, and with ``label_proba="supervised"`` 8 more for each class, wait in
+    scratch files.
 
     Parameters
     ----------
@@ -90,16 +92,41 @@ class UnlabeledRows(Rows):
         self._chunks = open_chunks(source, chunk_rows)
 
     @contextmanager
-    def opened(self, layout: Any) -> Iterator[None]:
+    def opened(self, layout: Any) -> Iterator[LocalExecutor]:
+        """See :class:`fewlabel.chunks.rows.Rows`."""
+        by_first_chunk = self.layout is None and callable(self.source)
         with tempfile.TemporaryDirectory(prefix="fewlabel-", dir=self.scratch) as folder:
-            self._layout, self._folder = layout, Path(folder)
-            self._n_rows: list[int] = []  # of each chunk, as the first pass found them
-            yield
+            yield LocalExecutor(self._chunks, layout, Path(folder), by_first_chunk)
+
+
+class LocalExecutor:
+    """Reads one chunk after the other in this process; their pieces wait in scratch files.
+
+    Parameters
+    ----------
+    chunks : callable that starts a pass over the chunks
+    layout : what brings chunks into the form of the labelled rows
+    folder : Path
+        For the scratch files.
+    by_first_chunk : bool
+        Whether the first chunk says in which order columns come.
+    """
+
+    def __init__(
+        self,
+        chunks: Callable[[], Iterator[NamedChunk]],
+        layout: Any,
+        folder: Path,
+        by_first_chunk: bool,
+    ) -> None:
+        self._chunks, self._layout, self._folder = chunks, layout, folder
+        self._by_first_chunk = by_first_chunk
+        self._n_rows: list[int] = []  # of each chunk, as the first pass found them
 
     def run(
         self,
-        step: Callable[..., tuple[dict[str, Any], Any]],
-        merge: Callable[[Sequence[Any]], Any],
+        step: Step,
+        merge: Merge,
         uses: tuple[str, ...],
         makes: tuple[str, ...] = (),
         *,
@@ -107,6 +134,7 @@ class UnlabeledRows(Rows):
         keep: bool = False,
         **arguments: Any,
     ) -> Any:
+        """See :class:`fewlabel.chunks.executor.Executor`."""
         summaries: list[Any] = []
         pieces = [name for name in uses if name != "X"]
         for chunk in self._read() if "X" in uses else self._positions():
@@ -128,7 +156,7 @@ class UnlabeledRows(Rows):
         first_pass = not self._n_rows
         position = -1
         for position, (name, raw) in enumerate(self._chunks()):
-            if first_pass and position == 0 and self.layout is None and callable(self.source):
+            if first_pass and position == 0 and self._by_first_chunk:
                 self._layout = self._layout.in_order_of(column_names(raw))
             chunk = read_chunk(name, raw, self._layout)
             n = n_rows(chunk["X"])
@@ -144,9 +172,11 @@ class UnlabeledRows(Rows):
         return self._folder / f"{name}-{position:06d}.npy"
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """See :class:`fewlabel.chunks.executor.Executor`."""
         return function(*arguments, **named)
 
     def fetch(self, handle: Any) -> Any:
+        """See :class:`fewlabel.chunks.executor.Executor`."""
         return handle
 
 

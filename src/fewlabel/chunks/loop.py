@@ -1,256 +1,233 @@
-"""Algorithm 1 on unlabelled rows that are never in memory all at once.
+r"""Algorithm 1, the multi-class self-learning algorithm MSLA (Section 4.4): the one loop.
 
-The loop is that of :mod:`fewlabel.self_learning`, in terms of the steps of
-:mod:`fewlabel.chunks.steps`. A
-:class:`fewlabel.chunks.rows.Rows` object runs them over all chunks, here or elsewhere.
+1. Train on the labelled rows; its votes stand for :math:`P(Y\mid x)` of the unlabelled ones.
+2. Find thresholds from the votes on the rows that are left (a policy).
+3. Rows whose winning vote reaches its threshold get that class as pseudo-label.
+4. Train on labelled and pseudo-labelled rows; go on with 2 until no row is left or selected.
+
+The loop is written in the steps of :mod:`fewlabel.chunks.steps`. An executor runs them over the
+chunks of the unlabelled rows, which are one chunk in memory, many on disk or on a cluster.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
-from fewlabel._core.checks import check_weights
-from fewlabel._core.scikit import check_features, indexable_rows, n_rows
-from fewlabel._core.targets import UNLABELED, encode_target
-from fewlabel.bounds.statistics import Floats, Ints, VoteStatistics
-from fewlabel.bounds.transductive import transductive_bound
+from fewlabel._core.arrays import Floats, Ints
+from fewlabel.bounds.statistics import Statistics
 from fewlabel.chunks import steps
-from fewlabel.chunks.rows import Rows, begin, join, same, total
-from fewlabel.chunks.source import check_out, result_folder
-from fewlabel.selection.policies import Decision
-from fewlabel.selection.rounds import count_record, keep_record, reason_to_stop
+from fewlabel.chunks.executor import Executor, first_look, join, same, total
+from fewlabel.selection.policies import Policy, Selection
+from fewlabel.selection.rounds import reason_to_stop, round_record
 from fewlabel.selection.training_set import quotas
 
-if TYPE_CHECKING:
-    from fewlabel.self_learning import SelfLearningClassifier
 
-Learner = TypeVar("Learner", bound="SelfLearningClassifier")
+@dataclass(frozen=True)
+class Schedule:
+    """How to go on from round to round.
 
-MAX_TRAIN = 100_000
-"""Trusted rows in a training set if ``max_train`` is not given: memory has to be bounded."""
+    Attributes
+    ----------
+    policy : Policy
+    max_iter, min_gain, max_train : see :class:`fewlabel.SelfLearningClassifier`
+    seed : int
+        Of the samples that ``max_train`` needs.
+    on_round : callable
+        Called with the record of each round when it is complete.
+    partitions : bool
+        Whether each chunk grows its share of a forest's trees on its own pseudo-labelled rows.
+    """
 
-_KEPT_IN_MEMORY = (
-    "initial_votes_",
-    "label_proba_",
-    "labeled_iter_",
-    "pseudo_labels_",
-    "transduction_",
-    "transduction_proba_",
-)
-
-
-# --- the loop --------------------------------------------------------------------------------
-
-
-def learn_in_chunks(
-    classifier: Learner,
-    X: Any,
-    y: ArrayLike,
-    rows: Rows,
-    policy: Any,
-    sample_weight: ArrayLike | None = None,
-    fit_params: dict[str, Any] | None = None,
-) -> Learner:
-    """Fit a self-learning classifier on labelled rows in memory and unlabelled rows in chunks."""
-    if not hasattr(policy, "from_statistics"):
-        raise TypeError(
-            f"{type(policy).__name__} has no method from_statistics(statistics, iteration), which "
-            f"a policy needs for rows that are not in memory."
-        )
-    if fit_params:
-        raise ValueError(f"{', '.join(fit_params)}: no metadata can be passed with `unlabeled`.")
-    if rows.out is not None:
-        check_out(rows.out)  # now, not after hours of work
-    task = _task(classifier, X, y, rows, policy, sample_weight)
-    for name in _KEPT_IN_MEMORY:  # an earlier fit must not speak for this one
-        if hasattr(classifier, name):
-            delattr(classifier, name)
-    with rows.opened(rows.layout_like(X)), result_folder(rows.out) as folder:
-        _Loop(classifier, rows, task, policy).learn(folder)
-    return classifier
+    policy: Policy
+    max_iter: int | None
+    min_gain: float
+    max_train: int | None
+    seed: int
+    on_round: Callable[[dict[str, Any]], None]
+    partitions: bool = False
 
 
-def _task(
-    classifier: SelfLearningClassifier,
-    X: Any,
-    y: ArrayLike,
-    rows: Rows,
-    policy: Any,
-    sample_weight: ArrayLike | None,
-) -> steps.Task:
-    check_features(classifier, X, reset=True)
-    X = indexable_rows(X)
-    codes, classifier.classes_ = encode_target(y, classifier.missing_label)
-    if len(codes) != n_rows(X) or (codes == UNLABELED).any():
-        raise ValueError(
-            f"With `unlabeled`, X and y are the labelled rows only: a label for each row of X. Got "
-            f"{n_rows(X)} rows and {int((codes != UNLABELED).sum())} labels."
-        )
-    most = np.iinfo(steps.MARKS["code"]).max
-    if len(classifier.classes_) > most:
-        raise ValueError(f"y has {len(classifier.classes_)} classes; `unlabeled` allows {most}.")
-    seeds = check_random_state(classifier.random_state).randint(np.iinfo(np.int32).max, size=2)
-    return steps.Task(
-        X=X,
-        codes=codes,
-        weight=None if sample_weight is None else check_weights(sample_weight, len(codes)),
-        classes=classifier.classes_,
-        base=classifier._base_estimator(int(seeds[0])),
-        balanced=classifier.pseudo_weight == "balanced",
-        max_train=classifier.max_train or MAX_TRAIN,
-        label_proba=steps.named_label_proba(classifier),
-        resolution=rows.resolution,
-        search_resolution=_search_resolution(rows.resolution, policy),
-        seed=int(seeds[1]),
-    )
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What self-learning leaves behind.
+
+    Attributes
+    ----------
+    initial, final : the model of the labelled rows alone, and the last one
+    history : list of dict, a record for each round
+    thresholds : ndarray of shape (n_classes,)
+        Of the last round; NaN if there was none.
+    termination : str
+    n_unlabeled : int
+    statistics : Statistics or None
+        Of the final votes on all unlabelled rows; None if there are none.
+    """
+
+    initial: Any
+    final: Any
+    history: list[dict[str, Any]]
+    thresholds: Floats
+    termination: str
+    n_unlabeled: int
+    statistics: Statistics | None
 
 
-def _search_resolution(of_rows: int | None, policy: Any) -> int | None:
-    """Bins of the statistics that a policy sees: its own number, if the rows leave that open."""
-    wanted: int | None = getattr(policy, "resolution", None)
-    if of_rows is None or wanted is None:
-        return wanted if of_rows is None else of_rows
-    if wanted < 1 or of_rows % wanted:  # bins can be joined, not divided
-        raise ValueError(
-            f"The rows have resolution={of_rows}, which cannot be put into the {wanted} bins of "
-            f"{type(policy).__name__}. Give it to one of them only, or to the rows a multiple of "
-            f"{wanted}."
-        )
-    return of_rows
+def self_learn(
+    executor: Executor, task: steps.Task, schedule: Schedule, folder: Path | None = None
+) -> Outcome:
+    """Run Algorithm 1; ``folder`` is where the results of each chunk go."""
+    return _Loop(executor, task, schedule).learn(folder)
 
 
 class _Loop:
-    """One fit."""
-
-    def __init__(self, classifier: Any, rows: Rows, task: steps.Task, policy: Any) -> None:
-        self.clf, self.rows, self.policy = classifier, rows, policy
+    def __init__(self, executor: Executor, task: steps.Task, schedule: Schedule) -> None:
+        self.executor, self.schedule = executor, schedule
         self.settings = task  # here; `task` is the copy that was sent to where the steps run
-        self.task = rows.call(same, task)
-        self.partitions = rows.train == "partitions" and steps.is_forest(task.base)
-
-    def learn(self, folder: Path | None) -> None:
-        clf, K = self.clf, len(self.settings.classes)
-        clf.history_, clf.thresholds_ = [], np.full(K, np.nan)
-        self.offsets, self.n_unlabeled = begin(self.rows)
-        self.trusted = np.zeros((len(self.offsets), K), dtype=np.int64)
+        self.task = executor.call(same, task)
+        self.history: list[dict[str, Any]] = []
+        self.thresholds = np.full(len(task.classes), np.nan)
         self.pieces: tuple[str, ...] = ("X", "marks")
-        estimator = self.rows.call(
-            steps.fit_drawn, None, task=self.task, trusted=self.trusted.sum(axis=0)
-        )
-        clf.initial_estimator_ = self.rows.fetch(estimator)
-        statistics = self._vote(estimator)
+
+    def learn(self, folder: Path | None) -> Outcome:
+        looks = first_look(self.executor, self.settings.missing_label)
+        self.n_unlabeled = sum(look.n_unlabeled for look in looks)
+        # How many rows of each chunk have each pseudo-label.
+        self.counts = np.zeros((len(looks), len(self.settings.classes)), dtype=np.int64)
+        initial = model = self._fit(None, None)
+        statistics, stop = self._vote(model), None
         while statistics is not None:
-            next_estimator = self._round(statistics)
-            if next_estimator is None:
+            start = time.perf_counter()
+            iteration = len(self.history) + 1
+            selection = self._select(statistics, iteration)
+            selected = self._count(selection)
+            seconds = {"search": time.perf_counter() - start}
+            stop = self._reason_to_stop(int(selected.sum()))
+            if stop:
                 break
-            estimator, statistics = next_estimator
-        else:
-            clf.termination_condition_ = "all_labeled" if self.n_unlabeled else "no_unlabeled"
-        self._finish(estimator, folder)
-
-    def _round(self, statistics: VoteStatistics) -> tuple[Any, VoteStatistics | None] | None:
-        """The next classifier and the statistics of its votes, or None if it is time to stop."""
-        clf, iteration = self.clf, len(self.clf.history_) + 1
-        seconds: dict[str, float] = {}
-        with _stopwatch(seconds, "search"):
-            decision: Decision = self.policy.from_statistics(statistics, iteration)
-            thresholds, errors = decision
-            counts = self.rows.run(steps.count, join, ("ballot",), thresholds=thresholds)
-        selected = np.array([counts[position] for position in range(len(counts))])
-        stop = reason_to_stop(
-            int(selected.sum()), self.n_unlabeled, iteration - 1, clf.max_iter, clf.min_gain
+            model, left = self._round(selection, selected, model, seconds)
+            self.history.append(
+                round_record(iteration, statistics.n_rows, selection, selected.sum(axis=0), seconds)
+            )
+            self.schedule.on_round(self.history[-1])
+            statistics = left
+        offsets = np.cumsum([0, *(look.n_read for look in looks)])[:-1].tolist()
+        return Outcome(
+            initial=self.executor.fetch(initial),
+            final=self.executor.fetch(model),
+            history=self.history,
+            thresholds=self.thresholds,
+            termination=stop or ("all_labeled" if self.n_unlabeled else "no_unlabeled"),
+            n_unlabeled=self.n_unlabeled,
+            statistics=self._finish(model, offsets, folder),
         )
-        if stop:
-            clf.termination_condition_ = stop
-            return None
-        clf.thresholds_ = thresholds
-        self._trust(thresholds, iteration, selected)
-        with _stopwatch(seconds, "fit"):
-            estimator = self._train(iteration)
-        with _stopwatch(seconds, "votes"):
-            left = self._vote(estimator)
-        per_class = selected.sum(axis=0)
-        keep_record(
-            clf, count_record(iteration, statistics.n_rows, thresholds, errors, per_class, seconds)
-        )
-        return estimator, left
 
-    def _vote(self, estimator: Any) -> VoteStatistics | None:
-        makes: tuple[str, ...] = ("ballot",)
-        if self.settings.label_proba == "supervised" and "proba" not in self.pieces:
-            makes += ("proba",)
-        statistics: VoteStatistics | None = self.rows.run(
-            steps.vote,
-            steps.merge_statistics,
-            self.pieces,
-            makes,
-            estimator=estimator,
-            task=self.task,
-        )
-        self.pieces += makes[1:]
-        return statistics
+    def _select(self, statistics: Statistics, iteration: int) -> Selection:
+        selection = self.schedule.policy.select(statistics, iteration)
+        if np.shape(selection.thresholds) != self.thresholds.shape:
+            raise ValueError(
+                f"A policy must give one threshold for each class, shape {self.thresholds.shape}. "
+                f"{type(self.schedule.policy).__name__} gave {np.shape(selection.thresholds)}."
+            )
+        return selection
 
-    def _trust(self, thresholds: Floats, iteration: int, selected: Ints) -> None:
-        self.rows.run(
-            steps.trust,
+    def _count(self, selection: Selection) -> Ints:
+        """Rows of each chunk and class that the thresholds select."""
+        thresholds = selection.thresholds
+        counts = self.executor.run(steps.count, join, ("ballot",), thresholds=thresholds)
+        return np.array([counts[position] for position in range(len(counts))])
+
+    def _reason_to_stop(self, n_selected: int) -> str | None:
+        rounds, schedule = len(self.history), self.schedule
+        return reason_to_stop(
+            n_selected, self.n_unlabeled, rounds, schedule.max_iter, schedule.min_gain
+        )
+
+    def _round(
+        self, selection: Selection, selected: Ints, model: Any, seconds: dict[str, float]
+    ) -> tuple[Any, Statistics | None]:
+        """Pseudo-label, train, vote: the next model, and its votes on the rows that are left."""
+        iteration, self.thresholds = len(self.history) + 1, selection.thresholds
+        self.executor.run(
+            steps.pseudo_label,
             total,
             ("marks", "ballot"),
             ("marks",),
-            thresholds=thresholds,
+            thresholds=selection.thresholds,
             iteration=iteration,
         )
-        self.trusted += selected
+        self.counts += selected
+        with _stopwatch(seconds, "fit"):
+            model = self._train(model, iteration)
+        with _stopwatch(seconds, "votes"):
+            return model, self._vote(model)
 
-    def _train(self, iteration: int) -> Any:
-        rng = np.random.default_rng([self.settings.seed, iteration])
-        seed, uses = int(rng.integers(2**31)), ("X", "marks")
-        if self.partitions:
-            trees = allot_trees(self.trusted.sum(axis=1), self._n_trees(), rng.random())
-            take = [quotas(own, self.settings.max_train) for own in self.trusted]
-            return self.rows.run(
+    def _vote(self, model: Any) -> Statistics | None:
+        makes: tuple[str, ...] = ("ballot",)
+        if self.settings.label_proba == "supervised" and "proba" not in self.pieces:
+            makes += ("proba",)
+        if self.settings.in_memory:
+            makes += (
+                ("votes",) if self.history or "initial" in self.pieces else ("votes", "initial")
+            )
+        statistics: Statistics | None = self.executor.run(
+            steps.vote, steps.merge_statistics, self.pieces, makes, model=model, task=self.task
+        )
+        self.pieces = tuple(dict.fromkeys((*self.pieces, *makes[1:])))
+        return statistics
+
+    def _train(self, previous: Any, iteration: int) -> Any:
+        rng = np.random.default_rng([self.schedule.seed, iteration])
+        seed, uses, max_train = int(rng.integers(2**31)), ("X", "marks"), self.schedule.max_train
+        if self.schedule.partitions:
+            return self.executor.run(
                 steps.grow,
                 steps.merge_forests,
                 uses,
-                each={"n_trees": trees.tolist(), "take": take},
+                each={
+                    "n_trees": self._allot_trees(rng.random()).tolist(),
+                    "take": [quotas(own, max_train) for own in self.counts],
+                },
                 keep=True,
                 task=self.task,
                 seed=seed,
             )
-        trusted = self.trusted.sum(axis=0)
-        take = list(allot_rows(self.trusted, quotas(trusted, self.settings.max_train), rng))
-        drawn = self.rows.run(
-            steps.draw, steps.merge_drawn, uses, each={"take": take}, keep=True, seed=seed
+        take = allot_rows(self.counts, quotas(self.counts.sum(axis=0), max_train), rng)
+        drawn = self.executor.run(
+            steps.draw, steps.merge_drawn, uses, each={"take": list(take)}, keep=True, seed=seed
         )
-        return self.rows.call(steps.fit_drawn, drawn, task=self.task, trusted=trusted)
+        return self._fit(drawn, previous)
 
-    def _n_trees(self) -> int:
-        return int(self.settings.base.get_params()["n_estimators"])
+    def _fit(self, drawn: Any, previous: Any) -> Any:
+        counts = self.counts.sum(axis=0)
+        return self.executor.call(
+            steps.train, drawn, previous, task=self.task, n_pseudo_labeled=counts
+        )
 
-    def _finish(self, estimator: Any, folder: Path | None) -> None:
-        clf, K = self.clf, len(self.settings.classes)
-        statistics: VoteStatistics | None = self.rows.run(
+    def _allot_trees(self, offset: float) -> Ints:
+        learner: Any = self.settings.learner
+        n_trees = int(learner.base.get_params()["n_estimators"])
+        return allot_trees(self.counts.sum(axis=1), n_trees, offset)
+
+    def _finish(self, model: Any, offsets: list[int], folder: Path | None) -> Statistics | None:
+        makes = ("votes",) if self.settings.in_memory else ()
+        statistics: Statistics | None = self.executor.run(
             steps.finish,
             steps.merge_statistics,
             self.pieces,
-            each={"offset": self.offsets},
-            estimator=estimator,
+            makes,
+            each={"offset": offsets},
+            model=model,
             task=self.task,
             folder=folder,
         )
-        clf.estimator_ = self.rows.fetch(estimator)
-        clf.n_iter_ = len(clf.history_)
-        clf.risk_bound_, clf.confusion_bound_ = float("nan"), np.full((K, K), np.nan)
-        if statistics is not None:
-            bound = transductive_bound(statistics, tight=True)
-            clf.risk_bound_, clf.confusion_bound_ = bound.risk, bound.confusion
+        return statistics
 
 
 @contextmanager
@@ -260,7 +237,7 @@ def _stopwatch(seconds: dict[str, float], what: str) -> Iterator[None]:
     seconds[what] = time.perf_counter() - start
 
 
-# --- who trains on what ----------------------------------------------------------------------
+# --- which chunk contributes what --------------------------------------------------------------
 
 
 def allot_rows(counts: Ints, quota: Ints, rng: np.random.Generator) -> Ints:
@@ -269,6 +246,8 @@ def allot_rows(counts: Ints, quota: Ints, rng: np.random.Generator) -> Ints:
     The numbers that fall on the chunks are known to the last row, so no reservoir is needed: a
     hypergeometric draw says how many come from each chunk, and one pass collects them.
     """
+    if len(counts) == 1:
+        return quota[None]
     take = np.empty_like(counts)
     for c, wanted in enumerate(quota):
         own = counts[:, c]
@@ -279,8 +258,8 @@ def allot_rows(counts: Ints, quota: Ints, rng: np.random.Generator) -> Ints:
     return take
 
 
-def allot_trees(trusted: Ints, n_trees: int, offset: float) -> Ints:
-    """Trees for each chunk in proportion to its trusted rows (systematic sampling)."""
-    points = (np.arange(n_trees) + offset) / n_trees * trusted.sum()
-    chunk = np.searchsorted(np.cumsum(trusted), points, side="right")
-    return np.bincount(chunk, minlength=len(trusted))
+def allot_trees(n_pseudo_labeled: Ints, n_trees: int, offset: float) -> Ints:
+    """Trees for each chunk in proportion to its pseudo-labelled rows (systematic sampling)."""
+    points = (np.arange(n_trees) + offset) / n_trees * n_pseudo_labeled.sum()
+    chunk = np.searchsorted(np.cumsum(n_pseudo_labeled), points, side="right")
+    return np.bincount(chunk, minlength=len(n_pseudo_labeled))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fewlabel._core.arrays import RowView
 from fewlabel._core.atomic import can_be_made, replaced
 from fewlabel._core.scikit import indexable_rows, n_rows, take_rows
 from fewlabel._core.targets import unlabeled_mask
@@ -311,6 +312,8 @@ def _to_frame(raw: Any, kind: str, columns: tuple[str, ...] | None) -> Any:
 def join_rows(parts: Sequence[Any]) -> Any:
     """Rows of all parts, one after the other."""
     first = parts[0]
+    if isinstance(first, RowView):
+        return RowView(first.table, np.concatenate([part.rows for part in parts]))
     library = type(first).__module__.split(".")[0]
     if len(parts) == 1:
         return first

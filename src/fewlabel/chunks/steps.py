@@ -5,38 +5,41 @@ pieces of a chunk that the step uses: its rows ``"X"``, and what earlier steps m
 
 - ``"marks"``: for each row its pseudo-label (a class code) and the round that gave it,
 - ``"proba"``: the initial votes that stand for :math:`P(Y\mid x)`,
-- ``"ballot"``: for each row that is not trusted yet, the class that wins the vote and its vote.
+- ``"ballot"``: for each row without a pseudo-label, the class that wins the vote and its vote,
+- ``"votes"``, ``"initial"``: of rows in memory, all votes of the rows without a pseudo-label,
+  and those of the first model.
 
 ``made`` are new pieces of the chunk, ``summary`` is small and merges with those of other chunks.
-Where pieces are kept and where steps run is none of their business.
+Where pieces are kept and where steps run is the business of an executor.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
+from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel._core.targets import UNLABELED
-from fewlabel.bounds.statistics import Floats, Ints, VoteStatistics
+from fewlabel.assess.label_proba import label_proba_of
+from fewlabel.bounds.statistics import RowStatistics, Statistics, VoteStatistics
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.chunks.source import join_rows, write_part
-from fewlabel.selection.rounds import stand_in
-from fewlabel.selection.training_set import TrainingSet
+from fewlabel.selection.learner import EstimatorLearner, Learner
+from fewlabel.selection.training_set import TrainingSet, training_weights
 
 Chunk = dict[str, Any]
 Made = dict[str, Any]
 
-MARKS = np.dtype([("code", np.int16), ("round", np.int16)])
-BALLOT = np.dtype([("code", np.int16), ("vote", np.float64)])
+MARKS = np.dtype([("code", np.int32), ("round", np.int32)])
+BALLOT = np.dtype([("code", np.int32), ("vote", np.float64)])
 
 EXACT_CELLS = 4096
 """Statistics stay exact up to this many distinct votes a class (a forest has a few hundred)."""
@@ -57,15 +60,17 @@ def chunk_statistics(
     return VoteStatistics.from_votes(votes, label_proba, resolution=resolution)
 
 
-def merge_statistics(parts: Sequence[VoteStatistics | None]) -> VoteStatistics | None:
+def merge_statistics(parts: Sequence[Statistics | None]) -> Statistics | None:
     """Statistics of all chunks, in any order and grouping; None stands for no rows.
 
     The result is exact if and only if all rows together have few distinct votes, however they
     were divided into chunks.
     """
-    present = [part for part in parts if part is not None]
+    present: list[Any] = [part for part in parts if part is not None]
     if not present:
         return None
+    if isinstance(present[0], RowStatistics):  # rows in memory are one chunk
+        return present[0]
     binned = next((part.resolution for part in present if part.resolution is not None), None)
     if binned is not None:
         present = [part.binned(binned) for part in present]
@@ -78,13 +83,17 @@ def merge_statistics(parts: Sequence[VoteStatistics | None]) -> VoteStatistics |
 
 
 class Drawn(NamedTuple):
-    """Trusted rows to train on, and their pseudo-labels."""
+    """Pseudo-labelled rows to train on, their pseudo-labels, and the weights that they came with.
+
+    ``weight`` is None where the user gave none.
+    """
 
     X: Any
     codes: Ints
+    weight: Floats | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Task:
     """The labelled rows and the settings of a fit.
 
@@ -92,61 +101,49 @@ class Task:
     ----------
     X, codes, weight : the labelled rows, their class codes and their weights (or None)
     classes : ndarray of shape (n_classes,)
-    base : unfitted estimator
-    balanced : whether labelled and trusted rows get the same total weight
-    max_train : at most this many trusted rows in one training set
-    label_proba : {"supervised", "current", "uniform"}
+    learner : Learner
+    balanced : whether labelled and pseudo-labelled rows get the same total weight
+    label_proba : {"supervised", "current", "uniform", "given"}
+    in_memory : whether the rows are one chunk in memory: votes are then kept, statistics exact
     resolution : bins of the statistics, or None for as exact as can be
     search_resolution : the same for the statistics that a policy sees
-    seed : int
+    missing_label : what marks unlabelled rows in the chunks
+    fit_params : further arguments of the learner's ``fit``
     """
 
     X: Any
     codes: Ints
     weight: Floats | None
     classes: NDArray[Any]
-    base: Any
+    learner: Learner
     balanced: bool
-    max_train: int
     label_proba: str
-    resolution: int | None
-    search_resolution: int | None
-    seed: int
+    in_memory: bool = False
+    resolution: int | None = None
+    search_resolution: int | None = None
+    missing_label: Any = "auto"
+    fit_params: dict[str, Any] = field(default_factory=dict)
 
-    def fit(self, estimator: Any, drawn: Drawn | None, trusted: Ints) -> Any:
-        """Fit on the labelled rows and those drawn of the trusted ones (counts per class)."""
-        X, codes, weight = self.X, self.codes, self.weight
-        if drawn is not None:
-            X = join_rows([X, drawn.X])
-            codes = np.append(codes, np.full(len(drawn.codes), UNLABELED))
-            weight = self._weights(drawn, trusted)
-        training = TrainingSet(
-            X=X,
-            codes=codes,
-            classes=self.classes,
-            sample_weight=weight,
+    def training_set(self, drawn: Drawn | None, n_pseudo_labeled: Ints) -> TrainingSet:
+        """The labelled rows, and those drawn of the pseudo-labelled ones (counts per class)."""
+        if drawn is None:
+            return TrainingSet(self.X, self.codes, self.classes, self.weight, self.fit_params)
+        weight = training_weights(
+            self.weight,
+            drawn.weight,
+            drawn.codes,
+            n_pseudo_labeled,
+            len(self.codes),
             balanced=self.balanced,
-            max_train=None,
-            fit_params={},
-            rng=np.random.default_rng(self.seed),
         )
-        if drawn is not None:
-            training.trust(training.unlabeled, drawn.codes)
-        return training.fit(estimator)
+        X, codes = join_rows([self.X, drawn.X]), np.append(self.codes, drawn.codes)
+        return TrainingSet(X, codes, self.classes, weight, self.fit_params)
 
-    def _weights(self, drawn: Drawn, trusted: Ints) -> Floats | None:
-        counts = np.bincount(drawn.codes, minlength=len(self.classes))
-        if self.weight is None and np.array_equal(counts, trusted):
-            return None
-        given = np.ones(len(self.codes)) if self.weight is None else self.weight
-        # A row that was drawn stands for all trusted rows of its class that were not.
-        weight = np.append(given, (trusted / np.maximum(counts, 1))[drawn.codes])
-        return weight * (len(weight) / weight.sum()) if self.weight is None else weight
-
-
-def is_forest(estimator: Any) -> bool:
-    """Whether its trees can be grown apart and put together."""
-    return isinstance(estimator, (RandomForestClassifier, ExtraTreesClassifier))
+    def statistics(self, votes: Floats, proba: Floats, resolution: int | None) -> Statistics:
+        """Statistics of one chunk."""
+        if self.in_memory:
+            return RowStatistics(votes, proba, resolution)
+        return chunk_statistics(votes, proba, resolution)
 
 
 def merge_forests(forests: Sequence[Any]) -> Any:
@@ -159,20 +156,10 @@ def merge_forests(forests: Sequence[Any]) -> Any:
     return whole.set_params(n_estimators=len(whole.estimators_))
 
 
-def named_label_proba(classifier: Any) -> str:
-    """The parameter ``label_proba`` of a classifier for rows in chunks: a name, no array."""
-    if isinstance(classifier.label_proba, str):
-        return classifier.label_proba
-    raise ValueError(
-        "label_proba must be 'supervised', 'current' or 'uniform' for rows in chunks: an array of "
-        f"probabilities belongs to rows in memory. Got {type(classifier.label_proba).__name__}."
-    )
-
-
 # --- steps -----------------------------------------------------------------------------------
 
 
-class Seen(NamedTuple):
+class FirstLook(NamedTuple):
     """What the first look at a chunk tells: rows read, unlabelled ones, and what marks these."""
 
     n_read: int
@@ -180,30 +167,32 @@ class Seen(NamedTuple):
     markers: list[Any]
 
 
-def begin(chunk: Chunk) -> tuple[Made, dict[int, Seen]]:
-    """Look at every chunk once: nothing is trusted yet."""
+def begin(chunk: Chunk) -> tuple[Made, dict[int, FirstLook]]:
+    """Look at every chunk once: no row has a pseudo-label yet."""
     marks = np.zeros(n_rows(chunk["X"]), MARKS)
     marks["code"], marks["round"] = UNLABELED, -1
-    return {"marks": marks}, {
-        chunk["position"]: Seen(chunk["n_read"], len(marks), chunk["markers"])
-    }
+    look = FirstLook(chunk["n_read"], len(marks), chunk["markers"])
+    return {"marks": marks}, {chunk["position"]: look}
 
 
-def vote(chunk: Chunk, *, estimator: Any, task: Task) -> tuple[Made, VoteStatistics | None]:
-    """Votes on the rows that are left: who wins, and the statistics of all votes."""
+def vote(chunk: Chunk, *, model: Any, task: Task) -> tuple[Made, Statistics | None]:
+    """Votes on the rows that are left: which class wins, and the statistics of all votes."""
     left = _left(chunk["marks"])
     if len(left) == 0:
-        return {"ballot": np.empty(0, BALLOT), "proba": np.empty((0, len(task.classes)))}, None
-    votes = vote_matrix(estimator, chunk["X"], rows=left)
-    made: Made = {"ballot": ballot_of(votes)}
+        none = np.empty((0, len(task.classes)))
+        ballot = np.empty(0, BALLOT)
+        return {"ballot": ballot, "votes": none, "initial": none, "proba": none}, None
+    votes = task.learner.votes(model, take_rows(chunk["X"], left))
+    made: Made = {"ballot": ballot_of(votes), "votes": votes, "initial": votes}
     initial = chunk["proba"][left] if "proba" in chunk else votes  # the first votes are these
-    if "proba" not in chunk and task.label_proba == "supervised":
+    if "proba" not in chunk:
         made["proba"] = initial
-    proba = stand_in(task.label_proba, votes, initial)
-    return made, chunk_statistics(votes, proba, task.search_resolution)
+    proba = label_proba_of(task.label_proba, votes, initial)
+    return made, task.statistics(votes, proba, task.search_resolution)
 
 
 def ballot_of(votes: Floats) -> NDArray[Any]:
+    """The winning class of each row and its vote."""
     ballot = np.empty(len(votes), BALLOT)
     ballot["code"], ballot["vote"] = votes.argmax(axis=1), votes.max(axis=1)
     return ballot
@@ -214,16 +203,16 @@ def _left(marks: NDArray[Any]) -> Ints:
 
 
 def count(chunk: Chunk, *, thresholds: Floats) -> tuple[Made, dict[int, Ints]]:
-    """How many rows of each class these thresholds would trust."""
+    """How many rows of each class these thresholds would select."""
     codes = chunk["ballot"]["code"][_reaches(chunk["ballot"], thresholds)]
     return {}, {chunk["position"]: np.bincount(codes, minlength=len(thresholds))}
 
 
-def _reaches(ballot: NDArray[Any], thresholds: Floats) -> NDArray[np.bool_]:
+def _reaches(ballot: NDArray[Any], thresholds: Floats) -> Bools:
     return np.asarray(ballot["vote"] >= thresholds[ballot["code"]])
 
 
-def trust(chunk: Chunk, *, thresholds: Floats, iteration: int) -> tuple[Made, int]:
+def pseudo_label(chunk: Chunk, *, thresholds: Floats, iteration: int) -> tuple[Made, int]:
     """Give the rows that reach their threshold the class that wins as pseudo-label."""
     marks, ballot = chunk["marks"].copy(), chunk["ballot"]
     chosen = _reaches(ballot, thresholds)
@@ -233,7 +222,7 @@ def trust(chunk: Chunk, *, thresholds: Floats, iteration: int) -> tuple[Made, in
 
 
 def draw(chunk: Chunk, *, take: Ints, seed: int) -> tuple[Made, Drawn | None]:
-    """Draw so many trusted rows of each class, without replacement."""
+    """Draw so many pseudo-labelled rows of each class, without replacement."""
     rng = np.random.default_rng([seed, chunk["position"]])
     code = chunk["marks"]["code"]
     kept = []
@@ -243,59 +232,76 @@ def draw(chunk: Chunk, *, take: Ints, seed: int) -> tuple[Made, Drawn | None]:
     if not kept:
         return {}, None
     rows = np.sort(np.concatenate(kept))
-    return {}, Drawn(take_rows(chunk["X"], rows), code[rows].astype(np.intp))
+    weight = chunk.get("weight")
+    own = None if weight is None else weight[rows]
+    return {}, Drawn(take_rows(chunk["X"], rows), code[rows].astype(np.intp), own)
 
 
 def merge_drawn(parts: Sequence[Drawn | None]) -> Drawn | None:
+    """Rows drawn from all chunks."""
     present = [part for part in parts if part is not None]
-    if not present:
-        return None
+    if len(present) < 2:
+        return present[0] if present else None
     codes = np.concatenate([part.codes for part in present])
     return Drawn(join_rows([part.X for part in present]), codes)
 
 
-def fit_drawn(drawn: Drawn | None, *, task: Task, trusted: Ints) -> Any:
-    """The classifier that is trained on rows drawn from all chunks."""
-    return task.fit(clone(task.base), drawn, trusted)
+def train(drawn: Drawn | None, previous: Any, *, task: Task, n_pseudo_labeled: Ints) -> Any:
+    """The model that is trained on rows drawn from all chunks."""
+    return task.learner.train(task.training_set(drawn, n_pseudo_labeled), previous)
 
 
 def grow(
     chunk: Chunk, *, task: Task, n_trees: int, take: Ints, seed: int
 ) -> tuple[Made, Any | None]:
-    """This chunk's share of the trees, on the labelled rows and its own trusted rows only."""
+    """This chunk's share of the trees, on the labelled rows and its own pseudo-labelled rows."""
     if n_trees == 0:
         return {}, None
     _, drawn = draw(chunk, take=take, seed=seed)
-    trusted = np.bincount(
-        chunk["marks"]["code"][chunk["marks"]["code"] != UNLABELED], minlength=len(task.classes)
-    )
+    own = chunk["marks"]["code"][chunk["marks"]["code"] != UNLABELED]
+    counts = np.bincount(own, minlength=len(task.classes))
     state = np.random.SeedSequence([seed, chunk["position"]]).generate_state(1)[0]
-    forest = clone(task.base).set_params(n_estimators=n_trees, random_state=int(state % 2**31))
-    return {}, task.fit(forest, drawn, trusted)
+    assert isinstance(task.learner, EstimatorLearner)  # the loop asks for it
+    forest = clone(task.learner.base)
+    forest.set_params(n_estimators=n_trees, random_state=int(state % 2**31))
+    return {}, task.training_set(drawn, counts).fit(forest)
 
 
 def finish(
-    chunk: Chunk, *, estimator: Any, task: Task, folder: Path | None, offset: int
-) -> tuple[Made, VoteStatistics | None]:
+    chunk: Chunk, *, model: Any, task: Task, folder: Path | None, offset: int
+) -> tuple[Made, Statistics | None]:
     """Final votes on all rows: their statistics, and the results of the chunk as Parquet."""
     X = chunk["X"]
     if n_rows(X) == 0:
-        return {}, None
-    votes = vote_matrix(estimator, X)
-    proba = stand_in(task.label_proba, votes, chunk.get("proba", votes))
+        return {"votes": np.empty((0, len(task.classes)))}, None
+    votes = _final_votes(chunk, model, task)
+    proba = label_proba_of(task.label_proba, votes, chunk.get("proba", votes))
     if folder is not None:
         columns = {"row": offset + chunk["rows"], "round": chunk["marks"]["round"]}
         write_part(folder, chunk["position"], columns | result_columns(votes, task.classes))
-    return {}, chunk_statistics(votes, proba, task.resolution)
+    return {"votes": votes}, task.statistics(votes, proba, task.resolution)
+
+
+def _final_votes(chunk: Chunk, model: Any, task: Task) -> Floats:
+    X = chunk["X"]
+    if "votes" not in chunk:
+        return task.learner.votes(model, X)
+    # The rows that are left have just been voted on: only the pseudo-labelled ones are missing.
+    votes = np.empty((n_rows(X), len(task.classes)))
+    left = chunk["marks"]["code"] == UNLABELED
+    votes[left] = chunk["votes"]
+    if not left.all():
+        votes[~left] = task.learner.votes(model, take_rows(X, np.flatnonzero(~left)))
+    return votes
 
 
 def label(
-    chunk: Chunk, *, estimator: Any, classes: NDArray[Any], folder: Path, offset: int
+    chunk: Chunk, *, model: Any, classes: NDArray[Any], folder: Path, offset: int
 ) -> tuple[Made, int]:
     """Predictions for a chunk as Parquet."""
     if n_rows(chunk["X"]):
         columns = {"row": offset + chunk["rows"]}
-        votes = vote_matrix(estimator, chunk["X"])
+        votes = vote_matrix(model, chunk["X"])
         write_part(folder, chunk["position"], columns | result_columns(votes, classes))
     return {}, n_rows(chunk["X"])
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel.ensemble.mixed_vote import FewLabelClassifier
+from fewlabel.ensemble.few_label import FewLabelClassifier
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from fewlabel._core.errors import UserError, listing, shorten
 from fewlabel.bounds.statistics import Floats, Ints
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.ensemble.families import FAMILIES
-from fewlabel.ensemble.mixed_vote import FewLabelClassifier
+from fewlabel.ensemble.few_label import FewLabelClassifier
 from fewlabel.report.state import FinalState, combine
 from fewlabel.report.summarize import summarize, without_cells
-from fewlabel.self_learning import SelfLearningClassifier
+from fewlabel.self_learning.classifier import SelfLearningClassifier
 from fewlabel.tables.columns import (
     few_lines,
     filled_with_labels,

@@ -25,7 +25,7 @@ from fewlabel._core.scikit import n_rows
 from fewlabel.assess.calibration import calibrated
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
 from fewlabel.bounds.statistics import Floats, Ints
-from fewlabel.selection.training_set import N_TREES, default_forest
+from fewlabel.selection.learner import N_TREES, default_forest
 
 # --- the families ----------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ _SAMPLE = 3_000
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
-        Family("forest", "random forest", lambda s, j: default_forest("forest", s, j)),
+        Family("forest", "random forest", lambda s, j: default_forest(s, j)),
         Family("extra_trees", "extra trees", _extra_trees),
         Family("svm", "SVM with RBF kernel", lambda s, j: SVC(C=10.0), "standard", True),
         Family(

@@ -1,10 +1,9 @@
 r"""Which unlabelled rows to pseudo-label next (step 2 of Algorithm 1, and Section 6's rivals).
 
-A policy is a pure function from votes, label probabilities and the round to a selection. Any object
-with a method ``select(votes, label_proba, iteration)`` that returns a :class:`Selection` is one.
-Rows that do not fit in memory are known by their statistics only: a policy for them has a method
-``from_statistics(statistics, iteration)`` that returns the thresholds and, for each class, what the
-policy's criterion says of the error (or None). If it works on bins of votes, its attribute
+A policy is a pure function from the statistics of the votes and the round to thresholds: a row
+whose winning vote reaches the threshold of its class gets that class as pseudo-label. Any object
+with a method ``select(statistics, iteration)`` that returns a :class:`Selection` is one. It works
+for rows in memory and for rows in chunks alike. If it wants votes in bins, its attribute
 ``resolution`` is their number.
 The policies here are scikit-learn estimators only in that their parameters can be searched
 (``policy__threshold``) and cloned; they learn nothing and remember nothing.
@@ -13,47 +12,47 @@ The policies here are scikit-learn estimators only in that their parameters can 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from fewlabel.bounds.statistics import Floats, VoteStatistics
+from fewlabel._core.arrays import Bools, Floats
+from fewlabel.bounds.statistics import Statistics
 from fewlabel.bounds.thresholds import Criterion, search_thresholds
 
-Decision = tuple[Floats, Floats | None]
-"""Thresholds, and what the criterion says of the error of each class."""
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Selection:
     """What a policy decides in one round.
 
     Attributes
     ----------
-    mask : ndarray of bool of shape (n_samples,)
-        The rows to pseudo-label by their majority vote.
     thresholds : ndarray of shape (n_classes,)
-        The thresholds that made the mask.
+        A row is selected if its winning vote reaches the threshold of its class.
     errors : ndarray of shape (n_classes,) or None
         For each class, what the policy's criterion says of the error among the selected rows.
+
+    Examples
+    --------
+    >>> selection = Selection(np.array([0.6, 0.5]))
+    >>> selection.mask(np.array([[0.55, 0.45], [0.3, 0.7]])).tolist()
+    [False, True]
     """
 
-    mask: NDArray[np.bool_]
     thresholds: Floats
     errors: Floats | None = None
 
-    @classmethod
-    def by_thresholds(cls, votes: Floats, thresholds: Floats, errors: Floats | None = None) -> Self:
-        """Select the rows whose winning vote reaches the threshold of its class."""
-        return cls(votes.max(axis=1) >= thresholds[votes.argmax(axis=1)], thresholds, errors)
+    def mask(self, votes: Floats) -> Bools:
+        """Rows whose winning vote reaches the threshold of its class."""
+        reached: Bools = votes.max(axis=1) >= self.thresholds[votes.argmax(axis=1)]
+        return reached
 
 
 class Policy(Protocol):
     """What the self-learning loop asks of a policy."""
 
-    def select(self, votes: Floats, label_proba: Floats, iteration: int) -> Selection: ...
+    def select(self, statistics: Statistics, iteration: int) -> Selection: ...
 
 
 class BoundPolicy(BaseEstimator):
@@ -69,8 +68,10 @@ class BoundPolicy(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
+    >>> from fewlabel import VoteStatistics
     >>> votes = np.array([[0.95, 0.05], [0.9, 0.1], [0.55, 0.45], [0.1, 0.9]])
-    >>> BoundPolicy().select(votes, votes, 1).mask.tolist()
+    >>> selection = BoundPolicy().select(VoteStatistics.from_votes(votes, votes), 1)
+    >>> selection.mask(votes).tolist()
     [True, True, False, True]
     """
 
@@ -78,16 +79,11 @@ class BoundPolicy(BaseEstimator):
         self.criterion = criterion
         self.resolution = resolution
 
-    def select(self, votes: Floats, label_proba: Floats, iteration: int) -> Selection:
-        thresholds, errors = search_thresholds(
-            votes, label_proba, resolution=self.resolution, criterion=self.criterion
-        )
-        return Selection.by_thresholds(votes, thresholds, errors)
-
-    def from_statistics(self, statistics: VoteStatistics, iteration: int) -> Decision:
+    def select(self, statistics: Statistics, iteration: int) -> Selection:
+        """Thresholds with the smallest value of the criterion, class by class."""
         if self.resolution is not None:
             statistics = statistics.binned(self.resolution)
-        return search_thresholds(statistics, criterion=self.criterion)
+        return Selection(*search_thresholds(statistics, criterion=self.criterion))
 
 
 class FixedThreshold(BaseEstimator):
@@ -105,20 +101,15 @@ class FixedThreshold(BaseEstimator):
     def __init__(self, threshold: float = 0.7) -> None:
         self.threshold = threshold
 
-    def select(self, votes: Floats, label_proba: Floats, iteration: int) -> Selection:
-        return Selection.by_thresholds(votes, self._thresholds(votes.shape[1]))
-
-    def from_statistics(self, statistics: VoteStatistics, iteration: int) -> Decision:
-        return self._thresholds(statistics.n_classes), None
-
-    def _thresholds(self, n_classes: int) -> Floats:
+    def select(self, statistics: Statistics, iteration: int) -> Selection:
+        """The same threshold for each class."""
         if not 0 <= self.threshold <= 1:
             raise ValueError(f"threshold must lie in [0, 1]. Got {self.threshold!r} instead.")
-        return np.full(n_classes, float(self.threshold))
+        return Selection(np.full(statistics.n_classes, float(self.threshold)))
 
 
 class Curriculum(BaseEstimator):
-    r"""In round t, trust votes above their :math:`(1 - t\Delta)`-quantile (CSLA).
+    r"""In round t, select votes above their :math:`(1 - t\Delta)`-quantile (CSLA).
 
     Parameters
     ----------
@@ -129,23 +120,16 @@ class Curriculum(BaseEstimator):
     def __init__(self, step: float = 1 / 3) -> None:
         self.step = step
 
-    def select(self, votes: Floats, label_proba: Floats, iteration: int) -> Selection:
-        threshold = np.quantile(votes.max(axis=1), self._quantile(iteration), method="lower")
-        return Selection.by_thresholds(votes, np.full(votes.shape[1], threshold))
-
-    def from_statistics(self, statistics: VoteStatistics, iteration: int) -> Decision:
-        edges = np.concatenate([cells.edges for cells in statistics.cells])
-        order = np.argsort(edges)
-        counts = np.concatenate([cells.n_predicted for cells in statistics.cells])[order]
-        # The quantile as in `select`; of binned votes, the lower end of the bin that holds it.
-        rank = int(self._quantile(iteration) * (statistics.n_rows - 1))
-        threshold = edges[order][np.searchsorted(np.cumsum(counts), rank, side="right")]
-        return np.full(statistics.n_classes, threshold), None
-
-    def _quantile(self, iteration: int) -> float:
+    def select(self, statistics: Statistics, iteration: int) -> Selection:
+        """The quantile of the winning votes, the same for each class."""
         if not 0 < self.step <= 1:
             raise ValueError(f"step must lie in (0, 1]. Got {self.step!r} instead.")
-        return max(0.0, 1.0 - iteration * self.step)
+        K = statistics.n_classes
+        votes, counts = map(np.concatenate, zip(*map(statistics.predicted_votes, range(K))))
+        order = np.argsort(votes)
+        rank = int(max(0.0, 1.0 - iteration * self.step) * (statistics.n_rows - 1))
+        at = np.searchsorted(np.cumsum(counts[order]), rank, side="right")
+        return Selection(np.full(K, votes[order][at]))
 
 
 POLICIES: dict[str, type[BaseEstimator]] = {
@@ -164,5 +148,5 @@ def make_policy(policy: str | Policy) -> Policy:
         return policy
     raise ValueError(
         f"The 'policy' parameter must be one of {sorted(POLICIES)} or an object with a method "
-        f"select(votes, label_proba, iteration). Got {policy!r} instead."
+        f"select(statistics, iteration). Got {policy!r} instead."
     )

@@ -29,7 +29,6 @@ from fewlabel import (
     labeled_scorer,
     optimal_thresholds,
 )
-from fewlabel.selection.fast_forest import FastForestClassifier
 
 X, Y = load_iris(return_X_y=True)
 HIDDEN = np.random.default_rng(4).random(len(Y)) < 0.85
@@ -186,20 +185,21 @@ def test_given_label_probabilities_must_fit():
 
 def test_user_policy():
     class TopTen:
-        def select(self, votes, label_proba, iteration):
-            mask = np.zeros(len(votes), dtype=bool)
-            mask[np.argsort(-votes.max(axis=1))[:10]] = True
-            return Selection(mask, np.full(votes.shape[1], votes[mask].max(axis=1).min()))
+        def select(self, statistics, iteration):
+            K = statistics.n_classes
+            votes = [np.repeat(*statistics.predicted_votes(j)) for j in range(K)]
+            return Selection(np.full(K, np.sort(np.concatenate(votes))[-10]))
 
-    clf = SelfLearningClassifier(SMALL, policy=TopTen(), max_iter=4).fit(X, TARGET)
+    base = LogisticRegression(max_iter=500)  # no two rows have the same vote
+    clf = SelfLearningClassifier(base, policy=TopTen(), max_iter=4).fit(X, TARGET)
     assert [record["n_selected"] for record in clf.history_] == [10] * 4
     assert clf.history_[0]["error_bound"] is None
 
     class Wrong:
-        def select(self, votes, label_proba, iteration):
-            return Selection(np.array([True]), np.zeros(3))
+        def select(self, statistics, iteration):
+            return Selection(np.zeros(2))
 
-    with pytest.raises(ValueError, match="mask must have shape"):
+    with pytest.raises(ValueError, match="one threshold for each class"):
         SelfLearningClassifier(SMALL, policy=Wrong()).fit(X, TARGET)
 
 
@@ -530,67 +530,3 @@ def test_progress(capsys):
     clf = SelfLearningClassifier(SMALL, verbose=1, callback=seen.append).fit(X, TARGET)
     assert capsys.readouterr().out.count("trusted") == clf.n_iter_
     assert seen == clf.history_
-
-
-# --- the fast forest ---------------------------------------------------------------------------
-
-
-def test_fast_forest_is_as_accurate_and_heeds_weights():
-    pytest.importorskip("sklearnex", reason="scikit-learn-intelex is not installed ([fast] extra)")
-    digits, labels = load_digits(return_X_y=True)
-    target = np.where(np.random.default_rng(0).random(len(labels)) < 0.1, labels, -1)
-    scores = {}
-    for kind in ("forest", "fast"):
-        clf = SelfLearningClassifier(kind, random_state=0).fit(digits, target)
-        scores[kind] = clf.score(digits[target == -1], labels[target == -1])
-    assert scores["fast"] == pytest.approx(scores["forest"], abs=0.03)
-    assert isinstance(clf.estimator_, FastForestClassifier)
-    # Weights as repetitions: nearly weightless classes are nearly never predicted, and the votes
-    # agree with those of scikit-learn's weighted forest.
-    weight = np.where(labels[:600] < 5, 1.0, 1e-6)
-    heavy = FastForestClassifier(100, random_state=0).fit(digits[:600], labels[:600], weight)
-    slow = RandomForestClassifier(100, random_state=0).fit(digits[:600], labels[:600], weight)
-    assert (heavy.predict(digits[600:]) < 5).mean() > 0.99
-    difference = heavy.predict_proba(digits[600:]) - slow.predict_proba(digits[600:])
-    assert np.abs(difference).mean() < 0.02
-    assert heavy.classes_.tolist() == list(range(10))
-
-
-@pytest.mark.parametrize("kind", [int, np.random.RandomState])
-def test_fast_forest_with_weights_repeats_itself(kind):
-    pytest.importorskip("sklearnex", reason="scikit-learn-intelex is not installed ([fast] extra)")
-    weight = np.random.default_rng(0).random(len(Y))
-    one, two = (
-        FastForestClassifier(20, random_state=kind(5)).fit(X, Y, weight).predict_proba(X)
-        for _ in range(2)
-    )
-    np.testing.assert_array_equal(one, two)
-
-
-def test_fast_forest_missing(monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "sklearnex.ensemble", None)
-    with pytest.raises(ImportError, match=r"fewlabel\[fast\]"):
-        SelfLearningClassifier("fast").fit(X, TARGET)
-
-
-def test_rows_of_weight_0_teach_nobody():
-    """Not even a classifier that takes no weights."""
-    X, y = load_iris(return_X_y=True)
-    given = np.arange(len(y)) % 3 == 0
-    wrong = np.arange(len(y)) % 2 == 0
-    target = np.where(given, np.where(wrong, (y + 1) % 3, y), -1)
-    model = SelfLearningClassifier(KNeighborsClassifier(3))
-    with pytest.warns(UserWarning, match="weights"):
-        model.fit(X, target, sample_weight=np.where(given & wrong, 0.0, 1.0))
-    assert model.score(X[~given], y[~given]) > 0.9
-
-
-def test_a_class_of_weight_0_stays_known():
-    X, y = load_iris(return_X_y=True)
-    target = np.where(np.arange(len(y)) % 3 == 0, y, -1)
-    model = SelfLearningClassifier(KNeighborsClassifier(3))
-    with pytest.warns(UserWarning, match="weights"):
-        model.fit(X, target, sample_weight=np.where(target == 2, 0.0, 1.0))
-    assert model.predict_proba(X).shape == (len(y), 3)

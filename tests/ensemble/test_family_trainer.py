@@ -18,9 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from fewlabel import LabelSpreadingClassifier, SemiLDAClassifier
 from fewlabel.assess.calibration import calibrated
 from fewlabel.assess.held_out import cross_fitted_votes, folds_of
-from fewlabel.ensemble import workbench
+from fewlabel.ensemble import family_trainer as workbench
 from fewlabel.ensemble.families import FAMILIES, Family, Voter, families_of
-from fewlabel.ensemble.workbench import N_FOLDS, Workbench
+from fewlabel.ensemble.family_trainer import N_FOLDS, FamilyTrainer
 
 X, Y = load_wine(return_X_y=True)
 LABELED = np.random.default_rng(1).permutation(len(Y))[:30]
@@ -30,18 +30,18 @@ HIDDEN = np.flatnonzero(CODES == -1)
 
 
 @pytest.fixture
-def bench() -> Workbench:
-    return Workbench(X, CODES, 3, seed=0)
+def bench() -> FamilyTrainer:
+    return FamilyTrainer(X, CODES, 3, seed=0)
 
 
-def first_voter(bench: Workbench, family: Family) -> Voter:
+def first_voter(bench: FamilyTrainer, family: Family) -> Voter:
     return bench.train(family, bench.labeled, bench.codes[bench.labeled])
 
 
 def test_missing_values_are_filled_for_those_who_need_it():
     holes = X.copy()
     holes[::7, 2] = np.nan
-    bench = Workbench(holes, CODES, 3, seed=0)
+    bench = FamilyTrainer(holes, CODES, 3, seed=0)
     assert np.isfinite(bench.view("standard")[1]).all()
     assert np.isnan(bench.view("none")[1]).any()  # trees take them as they are
     for family in FAMILIES.values():
@@ -75,14 +75,14 @@ def test_held_out_votes_do_not_see_the_labels(family, bench):
     position = 4
     codes = CODES.copy()
     codes[bench.labeled[position]] = (codes[bench.labeled[position]] + 1) % 3
-    other = Workbench(X, codes, 3, seed=0)
+    other = FamilyTrainer(X, codes, 3, seed=0)
     after = other.held_out(raw, first_voter(other, raw))
     np.testing.assert_allclose(after[position], before[position], atol=1e-12)
 
 
 def test_a_class_that_a_model_has_not_seen_gets_no_vote():
     some = LABELED[Y[LABELED] != 1]
-    bench = Workbench(X, CODES, 3, seed=0)
+    bench = FamilyTrainer(X, CODES, 3, seed=0)
     voter = bench.train(FAMILIES["svm"], some, Y[some])
     votes = bench.vote(voter, FAMILIES["svm"], HIDDEN)
     assert (votes[:, 1] == 0).all()
@@ -104,7 +104,7 @@ def test_two_classes_have_one_column_of_scores():
     X2, Y2 = load_iris(return_X_y=True)
     X2, Y2 = X2[50:], Y2[50:] - 1
     codes = np.where(np.arange(100) % 5 == 0, Y2, -1)
-    bench = Workbench(X2, codes, 2, seed=0)
+    bench = FamilyTrainer(X2, codes, 2, seed=0)
     family = FAMILIES["svm"]
     voter = first_voter(bench, family)
     rows = np.flatnonzero(codes == -1)
@@ -145,7 +145,7 @@ def test_the_graph_is_made_once(bench, monkeypatch):
 
 
 def test_dense_families_are_left_out_for_sparse_rows():
-    bench = Workbench(sparse.csr_array(X), CODES, 3, seed=0)
+    bench = FamilyTrainer(sparse.csr_array(X), CODES, 3, seed=0)
     reasons = {f.name: bench.reason_to_leave_out(f, None, 100) for f in FAMILIES.values()}
     assert {name for name, why in reasons.items() if why} == {"lda", "semi_lda"}
     for family in FAMILIES.values():
@@ -162,7 +162,7 @@ def test_slow_families_are_left_out_of_large_data(bench, monkeypatch):
 
 
 def test_small_data_is_never_timed(bench, monkeypatch):
-    monkeypatch.setattr(Workbench, "_expected_seconds", lambda *_: pytest.fail("timed"))
+    monkeypatch.setattr(FamilyTrainer, "_expected_seconds", lambda *_: pytest.fail("timed"))
     assert bench.reason_to_leave_out(FAMILIES["forest"], 0.0, 100) == ""
 
 
@@ -171,7 +171,7 @@ def test_expected_seconds_grow_as_the_family_says(monkeypatch):
     clock = iter(range(1000))
     monkeypatch.setattr(workbench, "perf_counter", lambda: float(next(clock)))
     monkeypatch.setattr(workbench, "TRIED_ROWS", 14)
-    bench = Workbench(X, CODES, 3, seed=0)
+    bench = FamilyTrainer(X, CODES, 3, seed=0)
     growth = len(X) / (len(LABELED) + 14)
     seconds = {n: bench._expected_seconds(FAMILIES[n], 60) for n in ("lda", "spreading", "svm")}
     assert seconds["lda"] == pytest.approx(1 + growth)
@@ -196,14 +196,14 @@ def some_codes(n_first: int, n_second: int) -> NDArray[np.intp]:
 
 
 def test_a_fold_that_cannot_be_learned_counts_as_wrong():
-    bench = Workbench(X, some_codes(2, 2), 2, seed=0)
+    bench = FamilyTrainer(X, some_codes(2, 2), 2, seed=0)
     (family,) = families_of([Choosy()])
     assert bench.accuracy(bench.held_out(family, first_voter(bench, family))) == 0.0
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_only_row_of_a_class_is_not_judged(name):
-    bench = Workbench(X, some_codes(1, 6), 2, seed=0)
+    bench = FamilyTrainer(X, some_codes(1, 6), 2, seed=0)
     family = FAMILIES[name]
     held_out = bench.held_out(family, first_voter(bench, family))
     right = held_out.argmax(axis=1) == bench.codes[bench.labeled]
@@ -211,13 +211,13 @@ def test_the_only_row_of_a_class_is_not_judged(name):
     assert bench.accuracy(held_out) == pytest.approx((right & held_out.any(axis=1))[own].mean())
 
 
-def together_in_a_fold(n_first: int) -> Workbench:
+def together_in_a_fold(n_first: int) -> FamilyTrainer:
     """Two rows of class 1 that are in the same fold, and some of class 0."""
     codes = some_codes(n_first + 2, 0)
     labeled = np.flatnonzero(codes == 0)
     _, test = folds_of(len(labeled), N_FOLDS, 0)[0]
     codes[labeled[test[:2]]] = 1
-    return Workbench(X, codes, 2, seed=0)
+    return FamilyTrainer(X, codes, 2, seed=0)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -236,7 +236,7 @@ def test_cross_fitting_of_voters_is_that_of_the_library(n_splits, monkeypatch):
     """Whatever the classes in a fold."""
     monkeypatch.setattr(workbench, "N_FOLDS", n_splits)
     (family,) = families_of([GaussianNB()])
-    for bench in (Workbench(X, CODES, 3, seed=0), together_in_a_fold(10)):
+    for bench in (FamilyTrainer(X, CODES, 3, seed=0), together_in_a_fold(10)):
         rows = bench.labeled
         expected = cross_fitted_votes(
             GaussianNB(), X[rows], bench.codes[rows], n_splits=n_splits, random_state=0
@@ -246,7 +246,7 @@ def test_cross_fitting_of_voters_is_that_of_the_library(n_splits, monkeypatch):
 
 
 def test_nothing_is_known_without_two_rows_of_a_class():
-    bench, family = Workbench(X, some_codes(1, 1), 2, seed=0), FAMILIES["svm"]
+    bench, family = FamilyTrainer(X, some_codes(1, 1), 2, seed=0), FAMILIES["svm"]
     assert np.isnan(bench.accuracy(bench.held_out(family, first_voter(bench, family))))
 
 

@@ -1,4 +1,4 @@
-"""One data set on which families of voters are trained, asked and judged."""
+"""Trains families of voters on one data set, and makes their votes, held-out ones too."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from fewlabel._core.arrays import Floats, Ints, RowView
 from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.calibration import calibrated, calibration_power
@@ -27,7 +28,6 @@ from fewlabel.assess.held_out import (
     weight_params,
 )
 from fewlabel.baselines._base import SemiSupervisedClassifier
-from fewlabel.bounds.statistics import Floats, Ints
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.ensemble.families import FAMILIES, Family, RangeScaler, Voter
 
@@ -38,7 +38,7 @@ ALWAYS_FAST = 20_000
 """With no more rows than this, every family is fast enough and none is timed."""
 
 
-class Workbench:
+class FamilyTrainer:
     """One data set as the families want it: scaled once, with its folds and samples.
 
     Parameters
@@ -50,8 +50,8 @@ class Workbench:
     seed : int
     n_jobs : int or None
     labeled_weight : ndarray of shape (n_labeled,), optional
-        Weights of the labelled rows. One of weight 0 judges nobody; the others count alike, and
-        held-out fits heed their weights.
+        Weights of the labelled rows. One of weight 0 does not count in held-out errors; the others
+        count alike, and held-out fits use their weights.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Workbench:
         self.X, self.codes, self.n_classes = X, codes, n_classes
         self.seed, self.n_jobs = seed, n_jobs
         self.labeled = np.flatnonzero(codes != UNLABELED)
-        # Positions in `labeled` of the rows that judge, and their weights.
-        self.judges, self.judges_weight = rows_with_weight(len(self.labeled), labeled_weight)
-        self.folds = folds_of(len(self.judges), N_FOLDS, seed)
+        # Positions in `labeled` of the rows that count in held-out errors, and their weights.
+        self.scored, self.scored_weight = rows_with_weight(len(self.labeled), labeled_weight)
+        self.folds = folds_of(len(self.scored), N_FOLDS, seed)
         shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(codes == UNLABELED))
         self.unlabeled_at_random = shuffled
         self._views: dict[str, tuple[Any, Any]] = {"none": (None, X)}
@@ -117,7 +117,7 @@ class Workbench:
         model = family.make(self.seed, self.n_jobs)
         params = weight_params(model, weight)
         if weight is not None and not params:
-            # Who takes no weights is not shown what has none.
+            # An estimator that takes no weights must not see rows of weight 0.
             rows, codes = rows[weight > 0], codes[weight > 0]
         if not isinstance(model, SemiSupervisedClassifier):
             model.fit(take_rows(X, rows), codes, **params)
@@ -139,7 +139,7 @@ class Workbench:
         """A voter's votes for rows of this data set."""
         if voter.transductive:
             return voter.finish(voter.model.label_distributions_[rows])
-        return vote_matrix(_OnScaled(voter), self.view(family.scaling)[1], rows=rows)
+        return vote_matrix(_OnScaled(voter), RowView(self.view(family.scaling)[1], rows))
 
     def held_out(self, family: Family, voter: Voter) -> Floats:
         """Votes for the labelled rows that did not see their labels; they calibrate the voter."""
@@ -154,7 +154,7 @@ class Workbench:
         # The same folds for every family: errors on the same rows, from training sets of the same
         # rows, differ less by chance. Out-of-bag votes would be cheaper for a forest, but they come
         # from smaller training sets than those it is compared with.
-        rows, weight = self.labeled[self.judges], self.judges_weight
+        rows, weight = self.labeled[self.scored], self.scored_weight
         codes = self.codes[rows]
 
         def vote(train: Ints, test: Ints) -> Floats:
@@ -166,7 +166,7 @@ class Workbench:
                 return np.zeros((len(test), self.n_classes))
 
         votes = np.zeros((len(self.labeled), self.n_classes))
-        votes[self.judges] = cross_fit(vote, codes, self.n_classes, self.folds)
+        votes[self.scored] = cross_fit(vote, codes, self.n_classes, self.folds)
         return votes
 
     def accuracy(self, held_out: Floats) -> float:
@@ -175,7 +175,7 @@ class Workbench:
         Rows whose class the training part of their fold lacks do not count; NaN if there are no
         others.
         """
-        held_out, codes = held_out[self.judges], self.codes[self.labeled[self.judges]]
+        held_out, codes = held_out[self.scored], self.codes[self.labeled[self.scored]]
         right = (held_out.argmax(axis=1) == codes) & held_out.any(axis=1)
         judged = seen_in_training(codes, self.folds)
         return float(right[judged].mean()) if judged.any() else float("nan")
@@ -197,7 +197,7 @@ class Workbench:
         """Time of a fit and its votes, by a trial on few rows."""
         few = np.sort(self.unlabeled_at_random[:TRIED_ROWS])
         rows = np.concatenate([self.labeled, few])
-        small = Workbench(
+        small = FamilyTrainer(
             take_rows(self.X, rows), self.codes[rows], self.n_classes, self.seed, self.n_jobs
         )
         small.view(family.scaling)

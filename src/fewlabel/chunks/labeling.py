@@ -1,0 +1,198 @@
+"""What a fitted classifier says of rows in chunks: their labels, and bounds of its error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from fewlabel._core.arrays import Floats
+from fewlabel._core.scikit import indexable_rows, n_rows
+from fewlabel._core.targets import UNLABELED, encode_target
+from fewlabel.assess.calibration import bounding_power, for_bounds
+from fewlabel.assess.label_proba import CHOICES, label_proba_of
+from fewlabel.assess.transduction_bounds import judged_votes, supervised_estimate
+from fewlabel.bounds.margins import MarginSums, margin_sums
+from fewlabel.bounds.mislabeling import (
+    expected_counts,
+    held_out_counts,
+    imperfect_proba,
+    mislabeling_matrix,
+)
+from fewlabel.bounds.statistics import Statistics
+from fewlabel.bounds.table import Bound, table_of_sums
+from fewlabel.bounds.transductive import risk_bound
+from fewlabel.bounds.votes import vote_matrix
+from fewlabel.chunks import steps
+from fewlabel.chunks.executor import first_look, same, total
+from fewlabel.chunks.rows import Rows, layout_for
+from fewlabel.chunks.source import check_out, result_folder
+
+
+def predict_rows(classifier: Any, rows: Rows, out: str | Path, *, like: Any = None) -> int:
+    """Write labels and votes of all rows into a new folder, as Parquet; return their number.
+
+    Parameters
+    ----------
+    classifier : fitted self-learning classifier
+    rows : UnlabeledRows or DaskRows
+    out : path
+        It must not exist, and appears only when it is complete.
+    like : optional
+        Some rows in the form that the classifier was fitted on (its labelled rows), if that was
+        not a NumPy array and the chunks are not in that form themselves.
+    """
+    check_is_fitted(classifier)
+    check_out(out)
+    with rows.opened(layout_for(rows, classifier, like)) as executor, result_folder(out) as folder:
+        looks = first_look(executor, rows.missing_label)
+        offsets = np.cumsum([0, *(look.n_read for look in looks)])[:-1].tolist()
+        n_labeled: int = executor.run(
+            steps.label,
+            total,
+            ("X",),
+            each={"offset": offsets},
+            model=executor.call(same, classifier.estimator_),
+            classes=classifier.classes_,
+            folder=folder,
+        )
+    return n_labeled
+
+
+# --- bounds ------------------------------------------------------------------------------------
+
+
+class Sums(NamedTuple):
+    """What the table of bounds needs of some rows."""
+
+    statistics: Statistics | None
+    margins: MarginSums
+    counts: Floats
+
+
+class Assessor(NamedTuple):
+    """The classifiers whose votes are compared.
+
+    ``power`` calibrates initial votes that stand for P(Y|x); 1 leaves them alone.
+    """
+
+    final: Any
+    initial: Any
+    label_proba: str
+    power: float
+    resolution: int | None
+
+    def votes_and_proba(self, X: Any) -> tuple[Floats, Floats]:
+        """Final votes on rows, and what stands for their label probabilities."""
+        votes = vote_matrix(self.final, X)
+        initial = votes
+        if self.label_proba == "supervised":
+            initial = for_bounds(vote_matrix(self.initial, X), self.power)
+        return votes, label_proba_of(self.label_proba, votes, initial)
+
+
+def assess(chunk: steps.Chunk, *, assessor: Assessor) -> tuple[steps.Made, Sums | None]:
+    """Sums of the bounds that take ``label_proba`` as it is, and counts for the matrix."""
+    if n_rows(chunk["X"]) == 0:
+        return {}, None
+    votes, proba = assessor.votes_and_proba(chunk["X"])
+    return {}, Sums(
+        steps.chunk_statistics(votes, proba, assessor.resolution),
+        margin_sums(votes, proba),
+        expected_counts(votes.argmax(axis=1), proba, max_iter=0),
+    )
+
+
+def assess_imperfect(
+    chunk: steps.Chunk, *, assessor: Assessor, matrix: Floats
+) -> tuple[steps.Made, MarginSums | None]:
+    """Sums of the bounds for imperfect labels."""
+    if n_rows(chunk["X"]) == 0:
+        return {}, None
+    votes, proba = assessor.votes_and_proba(chunk["X"])
+    return {}, margin_sums(votes, imperfect_proba(proba, matrix))
+
+
+def merge_sums(parts: Sequence[Sums | None]) -> Sums | None:
+    """Sums over the rows of all chunks."""
+    present = [part for part in parts if part is not None]
+    if not present:
+        return None
+    return Sums(
+        steps.merge_statistics([part.statistics for part in present]),
+        _add([part.margins for part in present]),
+        np.sum([part.counts for part in present], axis=0),
+    )
+
+
+def merge_margins(parts: Sequence[MarginSums | None]) -> MarginSums | None:
+    """Sums of margins over the rows of all chunks."""
+    present = [part for part in parts if part is not None]
+    return _add(present) if present else None
+
+
+def _add(parts: Sequence[MarginSums]) -> MarginSums:
+    together = parts[0]
+    for part in parts[1:]:
+        together = together + part
+    return together
+
+
+def bounds_of_rows(classifier: Any, rows: Rows, X: Any, y: ArrayLike) -> list[Bound]:
+    """The table of ``SelfLearningClassifier.bounds`` from sums over chunks, in two passes.
+
+    Parameters
+    ----------
+    classifier : fitted self-learning classifier
+    rows : UnlabeledRows or DaskRows
+    X, y : the labelled rows of ``fit``
+    """
+    check_is_fitted(classifier)
+    codes = _codes_of_fit(classifier, X, y)
+    label_proba = named_label_proba(classifier.label_proba)
+    with rows.opened(rows.layout_like(X)) as executor:
+        first_look(executor, rows.missing_label)
+        codes, held_out = judged_votes(classifier, indexable_rows(X), codes)
+        power = bounding_power(held_out, codes) if label_proba == "supervised" else 1.0
+        voters = classifier.estimator_, classifier.initial_estimator_
+        assessor = executor.call(Assessor, *voters, label_proba, power, rows.resolution)
+        sums: Sums | None = executor.run(assess, merge_sums, ("X",), assessor=assessor)
+        if sums is None or sums.statistics is None:
+            raise ValueError("There is no unlabelled row whose error could be bounded.")
+        known = held_out_counts(codes, held_out.argmax(axis=1), held_out.shape[1])
+        matrix = mislabeling_matrix(known + sums.counts)
+        imperfect = executor.run(
+            assess_imperfect, merge_margins, ("X",), assessor=assessor, matrix=matrix
+        )
+    tb = risk_bound(sums.statistics, tight=True)
+    first = supervised_estimate(held_out, codes, None)
+    return [first, *table_of_sums(sums.margins, tb, imperfect, matrix)]
+
+
+def _codes_of_fit(classifier: Any, X: Any, y: ArrayLike) -> Any:
+    codes, classes = encode_target(y, classifier.missing_label)
+    if len(codes) != n_rows(X) or (codes == UNLABELED).any():
+        raise ValueError(
+            "X and y must be the labelled rows of `fit`, one label for each. Got "
+            f"{n_rows(X)} rows and {len(codes)} labels, {int((codes == UNLABELED).sum())} of "
+            f"them missing."
+        )
+    if not np.array_equal(classes, classifier.classes_):
+        raise ValueError(
+            f"y must have the classes of `fit`, {classifier.classes_}. Got {classes} instead."
+        )
+    return codes
+
+
+def named_label_proba(choice: Any) -> str:
+    """The parameter ``label_proba`` for rows in chunks: a name, no array."""
+    if isinstance(choice, str):
+        return choice
+    raise ValueError(
+        f"label_proba must be one of {', '.join(CHOICES)} for rows in chunks: an array of "
+        f"probabilities belongs to rows in memory. Got {type(choice).__name__}."
+    )

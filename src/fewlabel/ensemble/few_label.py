@@ -1,0 +1,184 @@
+"""``FewLabelClassifier``: the mixed vote, self-learned, without anything to tune."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fewlabel._core.arrays import Ints
+from fewlabel._core.scikit import Interval, validate_data
+from fewlabel.ensemble.families import families_of
+from fewlabel.ensemble.family_trainer import FamilyTrainer
+from fewlabel.ensemble.learner import MixedVoteLearner
+from fewlabel.ensemble.mixed_vote import VoterRecord
+from fewlabel.selection.policies import Policy
+from fewlabel.self_learning.base import SelfLearner
+
+
+class FewLabelClassifier(SelfLearner):
+    r"""Learn from few labels with voters of several families, without anything to tune.
+
+    Random forest, extra trees, SVM, discriminant analysis, semi-supervised SVM and LDA, and label
+    spreading vote together. The weight of each is learned from the labelled rows by cross-fitting;
+    then up to two rounds of self-learning (Algorithm 1) let the mixed vote teach the families,
+    with thresholds from the paper's bound.
+
+    Parameters
+    ----------
+    voters : "default" or list, default="default"
+        Families by name (``fewlabel.ensemble.families.FAMILIES``), classifiers, or pairs
+        (name, classifier). A classifier gets the rows as they are; put a pipeline around it if
+        it wants them scaled. It gets codes 0, 1, … for the classes, also in parameters that name
+        classes.
+    inverse_temperature : float, default=3.0
+        How sharply Q follows the held-out errors, see :func:`fewlabel.gibbs_posterior`; 0: every
+        family weighs the same.
+    time_budget : float or None, default=600
+        Seconds that a family may take for one training and its votes. With more than 20,000 rows
+        a short trial estimates it, and slower families are left out with a warning. None: no limit.
+    policy, label_proba, pseudo_weight, min_gain : as in :class:`SelfLearningClassifier`
+    max_iter : int or None, default=2
+    max_train : int or None, default=5000
+        Pseudo-labelled rows that the families are trained on again.
+    missing_label, n_jobs, verbose, random_state : as in :class:`SelfLearningClassifier`
+    callback : callable, optional
+        Called with a dict when something is complete: first for each family (the fields of
+        :class:`VoterRecord`, weights still 0), then for each round (an entry of ``history_``).
+
+    Attributes
+    ----------
+    posterior_ : fewlabel.ensemble.posterior.Posterior
+        Q over the families that were trained (``weights``), and its divergence from the prior
+        (``kl``).
+    voters_ : list of VoterRecord
+        Every family: weight, held-out accuracy, seconds, and why it was left out if it was.
+        ``pandas.DataFrame(clf.voters_)`` shows it as a table.
+    estimator_, initial_estimator_ : MixedVote
+    classes_, transduction_, thresholds_, history_, risk_bound_, ... :
+        as in :class:`SelfLearningClassifier`
+
+    Notes
+    -----
+    For rows of ``fit``, label spreading votes by its graph; for new rows, by the mean of their
+    nearest neighbours among the rows of ``fit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> given = np.random.RandomState(0).rand(len(y)) < 0.04  # 60 labels
+    >>> clf = FewLabelClassifier(random_state=0).fit(X, np.where(given, y, -1))
+    >>> bool(clf.score(X[~given], y[~given]) > 0.9)
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **SelfLearner._parameter_constraints,
+        "voters": [str, list, tuple],
+        "inverse_temperature": [Interval(Real, 0, None, closed="left")],
+        "time_budget": [Interval(Real, 0, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        voters: Any = "default",
+        *,
+        inverse_temperature: float = 3.0,
+        time_budget: float | None = 600.0,
+        policy: str | Policy = "bound",
+        label_proba: str | ArrayLike = "supervised",
+        pseudo_weight: str = "balanced",
+        max_iter: int | None = 2,
+        min_gain: float = 0.01,
+        max_train: int | None = 5_000,
+        missing_label: Any = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[[dict[str, Any]], object] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.voters = voters
+        self.inverse_temperature = inverse_temperature
+        self.time_budget = time_budget
+        self.policy = policy
+        self.label_proba = label_proba
+        self.pseudo_weight = pseudo_weight
+        self.max_iter = max_iter
+        self.min_gain = min_gain
+        self.max_train = max_train
+        self.missing_label = missing_label
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of numbers, shape (n_samples, n_features)
+            NaN is filled with the median for families that need it.
+        y : array-like of shape (n_samples,)
+            Labels, with unlabelled rows marked (see ``missing_label``).
+        sample_weight : array-like of shape (n_samples,), optional
+            For the families that take weights. A labelled row of weight 0 is as if it had no label:
+            no family learns it, and it does not count in held-out errors. Others count alike in
+            errors, calibration and bounds, whatever their weights.
+        """
+        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+            raise ValueError("sample_weight is zero for every row: give some rows weight.")
+        self._validate_params()
+        X = self._checked_rows(X, reset=True)
+        codes = self._encode(X, y)
+        weight = self._checked_weight(sample_weight, codes)
+        seed, sample_seed = self._seeds()
+        self._learn(X, codes, weight, self._learner(X, codes, seed), sample_seed)
+        evidence = self.initial_estimator_.evidence_
+        self.voters_, self.posterior_ = evidence.records, evidence.posterior
+        return self
+
+    def _learner(self, X: Any, codes: Ints, seed: int) -> MixedVoteLearner:
+        K = len(self.classes_)
+        return MixedVoteLearner(
+            families=families_of(self.voters),
+            trainer=FamilyTrainer(X, codes, K, seed, self.n_jobs, self.labeled_weight_),
+            inverse_temperature=self.inverse_temperature,
+            time_budget=self.time_budget,
+            max_train=self.max_train or len(codes),
+            on_family=self._on_family,
+        )
+
+    def _checked_rows(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            reset=reset,
+        )
+
+    def _on_family(self, record: VoterRecord) -> None:
+        if self.callback is not None:
+            self.callback(record._asdict())
+        if record.left_out:
+            warnings.warn(f"{record.title} is left out: {record.left_out}.", stacklevel=2)
+        elif self.verbose:
+            sys.stdout.write(
+                f"[FewLabelClassifier] {record.title}: held-out accuracy {record.accuracy:.3f} "
+                f"({record.seconds:.1f} s)\n"
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,165 @@
+"""Trains mixed votes: first to learn Q, then again under the same Q."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewlabel._core.arrays import Floats, Ints, RowView
+from fewlabel.assess.held_out import CANNOT_LEARN
+from fewlabel.ensemble.families import Family, Voter
+from fewlabel.ensemble.family_trainer import FamilyTrainer
+from fewlabel.ensemble.mixed_vote import Evidence, MixedVote, VoterRecord
+from fewlabel.ensemble.posterior import Posterior, learn_posterior
+from fewlabel.ensemble.voter_votes import VoterVotes, mix_votes, someone_voted
+from fewlabel.selection.training_set import TrainingSet
+
+# A voter of less weight changes hardly a vote, and costs as much as any. Of many voters each may
+# have little, so that it counts beside the heaviest, too.
+_LEAST_WEIGHT = 0.01
+_LEAST_RELATIVE = 0.1
+
+
+class TrainedFamily(NamedTuple):
+    """A family's first voter, and its votes for the labelled rows without their labels."""
+
+    family: Family
+    voter: Voter
+    held_out: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class MixedVoteLearner:
+    """A :class:`fewlabel.selection.learner.Learner` of several families of voters.
+
+    Parameters
+    ----------
+    families : sequence of Family
+    trainer : FamilyTrainer
+        Of the rows of the fit, labelled or not.
+    inverse_temperature : float
+        How sharply Q follows the held-out errors; 0: every family weighs the same.
+    time_budget : float or None
+        Seconds that a family may take, see :class:`fewlabel.FewLabelClassifier`.
+    max_train : int
+        Rows that a family may be trained on in a later round, for the estimate of its time.
+    on_family : callable
+        Called with the VoterRecord of each family when it is trained or left out.
+    """
+
+    families: Sequence[Family]
+    trainer: FamilyTrainer
+    inverse_temperature: float
+    time_budget: float | None
+    max_train: int
+    on_family: Callable[[VoterRecord], None]
+    # Votes for all rows of voters that are not refitted, by name: they vote once, not once a round.
+    _kept: dict[str, Floats] = field(default_factory=dict)
+
+    def train(self, training: TrainingSet, previous: MixedVote | None) -> MixedVote:
+        """A mixed vote of families trained on these rows; Q is learned in the first round."""
+        rows, codes, weight = training.X.rows, training.codes, training.weight
+        if previous is None:
+            records, trained = self.train_families(rows, codes, weight)
+            return self._mix(records, trained, training.classes)
+        voters = [
+            self.trainer.train(family, rows, codes, weight, like=voter)
+            if family.refitted
+            else voter
+            for family, voter in self._pairs(previous)
+        ]
+        vote = MixedVote(voters, previous.weights, previous.classes)
+        vote.evidence_ = previous.evidence_
+        return vote
+
+    def votes(self, model: MixedVote, X: RowView) -> Floats:
+        """The mixed vote for rows of the fit."""
+        total = np.zeros((len(X), self.trainer.n_classes))
+        for q, (family, voter) in zip(model.weights, self._pairs(model)):
+            if family.refitted:
+                total += q * self.trainer.vote(voter, family, X.rows)
+            else:
+                total += q * self._votes_for_all(voter, family)[X.rows]
+        return total
+
+    def _pairs(self, model: MixedVote) -> list[tuple[Family, Voter]]:
+        by_name = {family.name: family for family in self.families}
+        return [(by_name[voter.name], voter) for voter in model.estimators]
+
+    def _votes_for_all(self, voter: Voter, family: Family) -> Floats:
+        if family.name not in self._kept:
+            every = np.arange(len(self.trainer.codes))
+            self._kept[family.name] = self.trainer.vote(voter, family, every)
+        return self._kept[family.name]
+
+    # --- the first round ---
+
+    def train_families(
+        self, rows: Ints, codes: Ints, weight: Floats | None
+    ) -> tuple[list[VoterRecord], list[TrainedFamily]]:
+        """Train each family that can serve here on the labelled rows."""
+        records, trained = [], []
+        for family in self.families:
+            start = time.perf_counter()
+            accuracy = float("nan")
+            why = self.trainer.reason_to_leave_out(family, self.time_budget, self.max_train)
+            if not why:
+                try:
+                    found = self._train_family(family, rows, codes, weight)
+                except CANNOT_LEARN as error:
+                    why = f"it cannot learn from these rows ({str(error).rstrip('.')})"
+                else:
+                    accuracy = self.trainer.accuracy(found.held_out)
+                    trained.append(found)
+            seconds = time.perf_counter() - start
+            records.append(VoterRecord(family.name, family.title, 0.0, accuracy, seconds, why))
+            self.on_family(records[-1])
+        if not trained:
+            reasons = "; ".join(f"{record.title}: {record.left_out}" for record in records)
+            raise ValueError(f"No family of voters could be trained. {reasons}")
+        return records, trained
+
+    def _train_family(
+        self, family: Family, rows: Ints, codes: Ints, weight: Floats | None
+    ) -> TrainedFamily:
+        voter = self.trainer.train(family, rows, codes, weight)
+        self.trainer.vote(voter, family, rows[:1])  # what has learned may still fail here
+        return TrainedFamily(family, voter, self.trainer.held_out(family, voter))
+
+    def learn_q(self, evidence: VoterVotes) -> Posterior:
+        """Q from the held-out votes of the families."""
+        return learn_posterior("gibbs", evidence, temperature=self.inverse_temperature)
+
+    def _mix(
+        self, records: list[VoterRecord], trained: list[TrainedFamily], classes: NDArray[Any]
+    ) -> MixedVote:
+        """Learn Q, and keep the voters that have weight."""
+        scored = self.trainer.scored
+        each = np.stack([t.held_out for t in trained])
+        y = self.trainer.codes[self.trainer.labeled[scored]]
+        posterior = self.learn_q(VoterVotes(each[:, scored], y))
+        weights = without_light_voters(posterior.weights)
+        by_name = {t.family.name: float(q) for t, q in zip(trained, weights)}
+        held_out = mix_votes(weights, each)
+        held_out[~someone_voted(weights, each)] = 0.0
+        heavy = [t for t, q in zip(trained, weights) if q > 0]
+        vote = MixedVote([t.voter for t in heavy], weights[weights > 0], classes, held_out)
+        vote.evidence_ = Evidence(
+            records=[r._replace(weight=by_name.get(r.name, 0.0)) for r in records],
+            posterior=replace(posterior, weights=weights),
+            held_out=each,
+            scored=scored,
+        )
+        return vote
+
+
+def without_light_voters(weights: Floats) -> Floats:
+    """Q without the voters that hardly count."""
+    least = min(_LEAST_WEIGHT, _LEAST_RELATIVE * weights.max())
+    kept = np.where(weights < least, 0.0, weights)
+    return kept / kept.sum()

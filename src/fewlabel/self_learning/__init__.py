@@ -1,0 +1,1 @@
+"""Self-learning estimators: what they share, and ``SelfLearningClassifier``."""

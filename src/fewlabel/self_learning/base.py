@@ -1,0 +1,257 @@
+"""What the self-learning estimators share: one fit, one label for each row, one prediction."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from fewlabel._core.arrays import Floats, Ints, RowView
+from fewlabel._core.checks import check_weights
+from fewlabel._core.scikit import Interval, StrOptions, n_rows
+from fewlabel._core.targets import UNLABELED, encode_target, labeled_part
+from fewlabel.assess.held_out import unequal
+from fewlabel.assess.label_proba import CHOICES, given_label_proba, label_proba_of
+from fewlabel.assess.transduction_bounds import transduction_bounds
+from fewlabel.bounds.statistics import Statistics
+from fewlabel.bounds.table import Bound
+from fewlabel.bounds.transductive import transductive_bound
+from fewlabel.bounds.votes import vote_matrix
+from fewlabel.chunks.executor import MemoryExecutor
+from fewlabel.chunks.loop import Outcome, Schedule, self_learn
+from fewlabel.chunks.steps import Task
+from fewlabel.selection.learner import Learner
+from fewlabel.selection.policies import Policy, make_policy
+from fewlabel.selection.rounds import round_line
+
+if TYPE_CHECKING:
+    from fewlabel.report import Report
+
+OF_ROWS = (
+    "initial_votes_",
+    "label_proba_",
+    "labeled_iter_",
+    "pseudo_labels_",
+    "transduction_",
+    "transduction_proba_",
+)
+"""Attributes with an entry for each row, which a fit on rows in chunks does not leave behind."""
+
+
+class SelfLearner(ClassifierMixin, BaseEstimator):
+    """Base class of the self-learning estimators.
+
+    A subclass says how rows are checked (``_checked_rows``) and who learns: its ``fit`` makes a
+    :class:`fewlabel.selection.learner.Learner` and hands it to ``_learn``.
+    """
+
+    policy: str | Policy
+    label_proba: str | ArrayLike
+    pseudo_weight: str
+    max_iter: int | None
+    min_gain: float
+    max_train: int | None
+    missing_label: Any
+    verbose: int
+    callback: Callable[[dict[str, Any]], object] | None
+    random_state: int | np.random.RandomState | None
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "policy": [str, object],
+        "label_proba": [StrOptions(set(CHOICES)), "array-like"],
+        "pseudo_weight": [StrOptions({"balanced", "uniform"})],
+        "max_iter": [Interval(Integral, 0, None, closed="left"), None],
+        "min_gain": [Interval(Real, 0, 1, closed="left")],
+        "max_train": [Interval(Integral, 1, None, closed="left"), None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+        "random_state": ["random_state"],
+    }
+
+    def _checked_rows(self, X: Any, *, reset: bool) -> Any:
+        raise NotImplementedError
+
+    # --- fitting -----------------------------------------------------------------------------
+
+    def _seeds(self) -> tuple[int, int]:
+        """Seeds of the learner and of the samples of ``max_train``."""
+        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=2)
+        return int(seeds[0]), int(seeds[1])
+
+    def _encode(self, X: Any, y: ArrayLike) -> Ints:
+        """Class codes of the rows; sets ``classes_``."""
+        codes, self.classes_ = encode_target(y, self.missing_label)
+        if len(codes) != n_rows(X):
+            raise ValueError(
+                f"X and y must have the same number of rows. Got {n_rows(X)} and {len(codes)}."
+            )
+        if not (codes == UNLABELED).any():
+            warnings.warn(
+                f"y has no unlabelled row: {type(self).__name__} learns from the labelled rows "
+                f"only, without self-learning.",
+                stacklevel=3,
+            )
+        return codes
+
+    def _checked_weight(self, sample_weight: ArrayLike | None, codes: Ints) -> Floats | None:
+        """The weights of all rows; sets ``labeled_weight_``."""
+        weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
+        self.labeled_weight_ = unequal(None if weight is None else weight[codes != UNLABELED])
+        return weight
+
+    def _learn(
+        self,
+        X: Any,
+        codes: Ints,
+        weight: Floats | None,
+        learner: Learner,
+        seed: int,
+        fit_params: dict[str, Any] | None = None,
+    ) -> Self:
+        """Algorithm 1 on rows in memory; sets the fitted attributes."""
+        labeled, unlabeled = np.flatnonzero(codes != UNLABELED), np.flatnonzero(codes == UNLABELED)
+        named, proba = self.label_proba, None
+        if not isinstance(named, str):
+            proba = given_label_proba(named, unlabeled, len(codes), len(self.classes_))
+            named = "given"
+        task = Task(
+            X=RowView(X, labeled),
+            codes=codes[labeled],
+            weight=None if weight is None else weight[labeled],
+            classes=self.classes_,
+            learner=learner,
+            balanced=self.pseudo_weight == "balanced",
+            label_proba=named,
+            in_memory=True,
+            fit_params=fit_params or {},
+        )
+        own = None if weight is None else weight[unlabeled]
+        executor = MemoryExecutor(RowView(X, unlabeled), weight=own, proba=proba)
+        outcome = self_learn(executor, task, self._schedule(seed, self.max_train))
+        self._keep_outcome(outcome)
+        self._keep_rows(codes, executor.chunk, named)
+        return self
+
+    def _schedule(self, seed: int, max_train: int | None, partitions: bool = False) -> Schedule:
+        return Schedule(
+            policy=make_policy(self.policy),
+            max_iter=self.max_iter,
+            min_gain=self.min_gain,
+            max_train=max_train,
+            seed=seed,
+            on_round=self._on_round,
+            partitions=partitions,
+        )
+
+    def _on_round(self, record: dict[str, Any]) -> None:
+        if self.verbose:
+            sys.stdout.write(f"[{type(self).__name__}] {round_line(record)}\n")
+        if self.callback is not None:
+            self.callback(record)
+
+    def _keep_outcome(self, outcome: Outcome) -> None:
+        self.initial_estimator_, self.estimator_ = outcome.initial, outcome.final
+        self.history_, self.n_iter_ = outcome.history, len(outcome.history)
+        self.thresholds_ = outcome.thresholds
+        self.termination_condition_ = outcome.termination
+        self.risk_bound_, self.confusion_bound_ = _bound(outcome.statistics, len(self.classes_))
+
+    def _keep_rows(self, codes: Ints, chunk: dict[str, Any], label_proba: str) -> None:
+        unlabeled = codes == UNLABELED
+        marks, votes = chunk["marks"], chunk["votes"]
+        proba = np.zeros((len(codes), len(self.classes_)))
+        proba[~unlabeled, codes[~unlabeled]] = 1.0
+        proba[unlabeled] = votes
+        self.initial_votes_ = chunk["initial"]
+        self.label_proba_ = label_proba_of(label_proba, votes, chunk.get("proba", votes))
+        self.labeled_iter_ = np.zeros(len(codes), dtype=np.intp)
+        self.labeled_iter_[unlabeled] = marks["round"]
+        self.pseudo_labels_ = self.classes_[marks["code"][marks["code"] != UNLABELED]]
+        self.transduction_proba_ = proba
+        self.transduction_ = self.classes_[proba.argmax(axis=1)]
+
+    # --- prediction --------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class votes of the final classifier, shape (n_samples, n_classes)."""
+        check_is_fitted(self)
+        return vote_matrix(self.estimator_, self._checked_rows(X, reset=False))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Majority vote of the final classifier."""
+        winner = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[winner]
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithm of :meth:`predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy on the labelled rows of a data set; unlabelled ones are left out."""
+        check_is_fitted(self)
+        labeled, X, truth = labeled_part(X, y, self.missing_label)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
+        return super().score(X, truth, weight)
+
+    # --- how wrong the labels are ------------------------------------------------------------
+
+    def bounds(self, X: Any, y: ArrayLike, **options: Any) -> list[Bound]:
+        """Estimates and bounds of the error on the unlabelled rows, as a table.
+
+        Parameters
+        ----------
+        X, y
+            Those of ``fit``. Labelled rows that had weight 0 there are left out.
+        **options : dict
+            ``y_true``, true labels as far as they are known, or ``X_test`` and ``y_test``: fill the
+            column ``excess``, how far each number is from the true error. ``method`` and
+            ``smoothing``: how the mislabelling matrix is estimated, see
+            :func:`fewlabel.assess.transduction_bounds.estimate_mislabeling`. ``calibrate=False``:
+            take the votes for probabilities as they are, as in the paper.
+
+        Returns
+        -------
+        table : list of Bound
+            ``pandas.DataFrame(table)`` shows it. Supervised estimate, plug-in error, TB, CB, CBIL
+            and the first- and second-order bounds. **All estimates**: they would be bounds of the
+            expected error if ``label_proba`` and the matrix were the true ones.
+        """
+        return transduction_bounds(self, X, y, **options)
+
+    def report(self, X: Any = None, y: ArrayLike | None = None, **options: Any) -> Report:
+        """What was learned: shown in a notebook, ``save(path)`` writes HTML, JSON or Markdown.
+
+        Parameters
+        ----------
+        X, y : optional
+            Those of ``fit``: with them, votes that stand for P(Y|x) in the bounds are calibrated.
+        **options : dict
+            ``y_true``, labels as far as they are known, shows the true error; ``title`` names it.
+        """
+        from fewlabel.report import Report
+
+        check_is_fitted(self)
+        if not hasattr(self, "transduction_"):
+            raise ValueError(
+                "The classifier was fitted with `unlabeled`, whose rows are not kept: a report "
+                "cannot show them. Use fewlabel.bounds_of_rows for bounds of their error."
+            )
+        return Report.of(self, X, y, **options)
+
+
+def _bound(statistics: Statistics | None, n_classes: int) -> tuple[float, Floats]:
+    """Bounds of the error rate and of the conditional risks; NaN without rows."""
+    if statistics is None:
+        return float("nan"), np.full((n_classes, n_classes), np.nan)
+    bound = transductive_bound(statistics, tight=True)
+    return bound.risk, bound.confusion

@@ -1,0 +1,287 @@
+"""``SelfLearningClassifier``: Algorithm 1 around any classifier (Section 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+
+from fewlabel._core.checks import check_weights
+from fewlabel._core.scikit import (
+    HasMethods,
+    StrOptions,
+    check_features,
+    indexable_rows,
+    n_rows,
+    routed_fit_params,
+)
+from fewlabel._core.targets import UNLABELED, encode_target
+from fewlabel.assess.held_out import unequal
+from fewlabel.chunks.labeling import named_label_proba
+from fewlabel.chunks.local import as_rows
+from fewlabel.chunks.loop import self_learn
+from fewlabel.chunks.rows import Rows
+from fewlabel.chunks.source import check_out, result_folder
+from fewlabel.chunks.steps import Task
+from fewlabel.selection.learner import EstimatorLearner, default_forest, warn_if_unweighted
+from fewlabel.selection.policies import Policy
+from fewlabel.self_learning.base import OF_ROWS, SelfLearner
+
+MAX_TRAIN = 100_000
+"""Pseudo-labelled rows in a training set if rows are in chunks and ``max_train`` is not given:
+memory has to be bounded."""
+
+
+class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
+    r"""Learn from few labels: pseudo-label confident votes, round by round, and bound the error.
+
+    A classifier is trained on the labelled rows. Then, round by round, the unlabelled rows whose
+    vote reaches the threshold of the class they are predicted to be get that class as pseudo-label,
+    and the classifier is trained again on both. The thresholds are found anew in every round, for
+    each class, by minimising a bound on the error among the rows that they would let in
+    (Algorithm 1 of Feofanov, Devijver and Amini, "Multi-class Probabilistic Bounds for
+    Self-learning").
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Any classifier with ``predict_proba``. By default a random forest of 200 full trees.
+    policy : {"bound", "fixed", "curriculum"} or policy object, default="bound"
+        Which rows to pseudo-label, see :mod:`fewlabel.selection.policies`.
+    label_proba : {"supervised", "current", "uniform"} or array-like, default="supervised"
+        What stands for the unknown :math:`P(Y\mid x)` in the bound: the votes of the initial
+        supervised classifier (the paper's choice), those of the current one, 1/K, or given
+        probabilities of shape (n_samples, n_classes).
+    pseudo_weight : {"balanced", "uniform"}, default="balanced"
+        "balanced": labelled and pseudo-labelled rows have the same total weight, as in Algorithm 1;
+        the mean weight stays 1. "uniform": every row weighs the same.
+    max_iter : int, optional
+        At most this many rounds. By default until no row is left or none is selected.
+    min_gain : float in [0, 1), default=0.01
+        Stop when a round would add less than this share of the unlabelled rows: such rounds cost a
+        whole refit. 0 is the paper's rule.
+    max_train : int, optional
+        When more rows than this are pseudo-labelled, refit on all labelled rows and a random
+        sample of this many of them, stratified by pseudo-label and weighted to stand for all.
+        Votes and bounds still use every row.
+    missing_label : object, default="auto"
+        What marks an unlabelled row in ``y``. "auto": -1, NaN, None and pd.NA.
+    n_jobs : int, optional
+        Processors for the default forest. Other estimators bring their own setting.
+    verbose : int, default=0
+        With 1, a line for each round.
+    callback : callable, optional
+        Called with the record of each round (an entry of ``history_``) when it is complete.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the default forest and of the sample of ``max_train``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    estimator_, initial_estimator_ : the final classifier, and the one trained on labelled rows only
+    transduction_ : ndarray of shape (n_samples,)
+        The label of each row of ``fit``'s X: given, or predicted by the final classifier.
+    transduction_proba_ : ndarray of shape (n_samples, n_classes)
+        Votes of the final classifier; 1 for the given label of a labelled row.
+    labeled_iter_ : ndarray of int of shape (n_samples,)
+        0: label given; n: pseudo-labelled in round n; -1: never pseudo-labelled.
+    pseudo_labels_ : ndarray of shape (n_pseudo_labeled,)
+        Pseudo-labels of the rows with ``labeled_iter_ > 0``, in row order.
+    thresholds_ : ndarray of shape (n_classes,)
+        Thresholds of the last round; NaN if there was none.
+    history_ : list of dict
+        A record for each round: rows left before it, rows selected (also per class), thresholds,
+        what the policy's criterion says of the error among the selected rows (per class and for
+        all), and seconds in the search, the refit and its votes on the rows that are left.
+        ``pandas.DataFrame(clf.history_)`` shows it as a table.
+    n_iter_ : int
+    termination_condition_ : {"all_labeled", "no_selection", "min_gain", "max_iter", "no_unlabeled"}
+    risk_bound_ : float
+        Bound (TB) of the final classifier's error on the unlabelled rows. **An estimate**: it would
+        be a guarantee if ``label_proba`` were the true probabilities. May exceed 1. NaN without
+        unlabelled rows.
+    confusion_bound_ : ndarray of shape (n_classes, n_classes)
+        The bounds of the conditional risks behind it, with the same caveat.
+    initial_votes_ : ndarray of shape (n_unlabeled, n_classes)
+        Votes of ``initial_estimator_`` for the unlabelled rows, in row order.
+    label_proba_ : ndarray of shape (n_unlabeled, n_classes)
+        What stood for P(Y|x) of the unlabelled rows in these bounds, in row order.
+    labeled_weight_ : ndarray of shape (n_labeled,) or None
+        Weights that ``fit`` was given for the labelled rows; None if they weigh the same.
+    n_features_in_, feature_names_in_ : as in scikit-learn, if the base estimator has them
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> given = np.random.RandomState(0).rand(len(y)) < 0.04  # 60 labels
+    >>> clf = SelfLearningClassifier(random_state=0).fit(X, np.where(given, y, -1))
+    >>> clf.initial_estimator_.score(X[~given], y[~given]) < clf.score(X[~given], y[~given])
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **SelfLearner._parameter_constraints,
+        "estimator": [StrOptions({"forest"}), HasMethods("fit"), None],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        policy: str | Policy = "bound",
+        label_proba: str | ArrayLike = "supervised",
+        pseudo_weight: str = "balanced",
+        max_iter: int | None = None,
+        min_gain: float = 0.01,
+        max_train: int | None = None,
+        missing_label: Any = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callable[[dict[str, Any]], object] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.policy = policy
+        self.label_proba = label_proba
+        self.pseudo_weight = pseudo_weight
+        self.max_iter = max_iter
+        self.min_gain = min_gain
+        self.max_train = max_train
+        self.missing_label = missing_label
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        unlabeled: Any = None,
+        **params: Any,
+    ) -> Self:
+        """Learn from labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe, list} of shape (n_samples, n_features)
+            Handed to the base estimator as it is, row by row.
+        y : array-like of shape (n_samples,)
+            Labels, with unlabelled rows marked (see ``missing_label``).
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, multiplied with those of ``pseudo_weight``. :meth:`bounds` leaves
+            labelled rows of weight 0 out; it counts the others alike.
+        unlabeled : UnlabeledRows, DaskRows, path, Arrow data set, callable or list, optional
+            Unlabelled rows that need not fit in memory, see :class:`UnlabeledRows`; X and y are
+            then the labelled rows, and ``transduction_`` etc. go to a folder, not into memory.
+        **params : dict
+            Metadata for the base estimator's ``fit``, if metadata routing is enabled.
+        """
+        self._validate_params()
+        routed = routed_fit_params(self, params)
+        if unlabeled is not None:
+            if routed:
+                raise ValueError(
+                    f"{', '.join(routed)}: no metadata can be passed with `unlabeled`."
+                )
+            return self._fit_chunks(X, y, as_rows(unlabeled), sample_weight)
+        X = self._checked_rows(X, reset=True)
+        codes = self._encode(X, y)
+        weight = self._checked_weight(sample_weight, codes)
+        seed, sample_seed = self._seeds()
+        base = self._base_estimator(seed)
+        if self.pseudo_weight == "balanced":
+            warn_if_unweighted(base)
+        return self._learn(X, codes, weight, EstimatorLearner(base), sample_seed, routed)
+
+    def _checked_rows(self, X: Any, *, reset: bool) -> Any:
+        check_features(self, X, reset=reset)
+        return indexable_rows(X)
+
+    def _base_estimator(self, seed: int) -> Any:
+        if self.estimator is None or isinstance(self.estimator, str):
+            return default_forest(seed, self.n_jobs)
+        return self.estimator
+
+    def _fit_chunks(
+        self, X: Any, y: ArrayLike, rows: Rows, sample_weight: ArrayLike | None
+    ) -> Self:
+        """Algorithm 1 on labelled rows in memory and unlabelled rows in chunks."""
+        label_proba = named_label_proba(self.label_proba)
+        if rows.out is not None:
+            check_out(rows.out)  # now, not after hours of work
+        X = self._checked_rows(X, reset=True)
+        codes, self.classes_ = encode_target(y, self.missing_label)
+        if len(codes) != n_rows(X) or (codes == UNLABELED).any():
+            raise ValueError(
+                f"With `unlabeled`, X and y are the labelled rows only: a label for each row of X. "
+                f"Got {n_rows(X)} rows and {int((codes != UNLABELED).sum())} labels."
+            )
+        weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
+        self.labeled_weight_ = unequal(weight)
+        seed, sample_seed = self._seeds()
+        learner = EstimatorLearner(self._base_estimator(seed))
+        partitions = rows.train == "partitions" and learner.is_forest
+        schedule = self._schedule(sample_seed, self.max_train or MAX_TRAIN, partitions)
+        task = Task(
+            X=X,
+            codes=codes,
+            weight=weight,
+            classes=self.classes_,
+            learner=learner,
+            balanced=self.pseudo_weight == "balanced",
+            label_proba=label_proba,
+            resolution=rows.resolution,
+            search_resolution=_search_resolution(rows.resolution, schedule.policy),
+            missing_label=rows.missing_label,
+        )
+        for name in OF_ROWS:  # an earlier fit must not speak for this one
+            if hasattr(self, name):
+                delattr(self, name)
+        layout = rows.layout_like(X)
+        with rows.opened(layout) as executor, result_folder(rows.out) as folder:
+            outcome = self_learn(executor, task, schedule, folder)
+        rows.n_unlabeled = outcome.n_unlabeled
+        self._keep_outcome(outcome)
+        return self
+
+    # --- scikit-learn ------------------------------------------------------------------------
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How metadata reaches the base estimator."""
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                estimator=self._base_estimator(0),
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._base_estimator(0)).input_tags
+        return tags
+
+
+def _search_resolution(of_rows: int | None, policy: Any) -> int | None:
+    """Bins of the statistics that a policy sees: its own number, if the rows leave that open."""
+    wanted: int | None = getattr(policy, "resolution", None)
+    if of_rows is None or wanted is None:
+        return wanted if of_rows is None else of_rows
+    if wanted < 1 or of_rows % wanted:  # bins can be joined, not divided
+        raise ValueError(
+            f"The rows have resolution={of_rows}, which cannot be put into the {wanted} bins of "
+            f"{type(policy).__name__}. Give it to one of them only, or to the rows a multiple of "
+            f"{wanted}."
+        )
+    return of_rows
