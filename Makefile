@@ -79,7 +79,7 @@ browser-tests: $(READY)  ## Test the report in headless Chromium, which is insta
 	@{ command -v chromium && command -v chromedriver; } >/dev/null || \
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
 		echo "Chromium cannot be installed here: the tests will be skipped, with this reason"
-	$(BIN)/python -m pytest -q tests/test_report_browser.py
+	$(BIN)/python -m pytest -q tests/report/test_browser.py
 
 example: $(READY)  ## Run the example of the documentation, write its output into the pages
 	$(BIN)/python docs/example.py

@@ -1,4 +1,4 @@
-"""The command ``fewlabel reproduce``: run what is missing, then write tables and figures."""
+"""The command ``python -m reproduction``: run what is missing, then write tables and figures."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _INTRO = """# The paper's experiments, reproduced
 
 This page is written from the records in `results/` by
 
-    fewlabel reproduce --all --no-run --out results --page docs/reproduction.md
+    python -m reproduction --all --no-run --out results --page docs/reproduction.md
 
 and the records by the same command without `--no-run` (`--data` names the folder of the data
 sets). It is never edited by hand. A cell says how many trials stand behind it; "not run" means

@@ -64,9 +64,10 @@ def test_the_installed_command_answers_without_loading_anything_heavy():
 
 
 def test_the_stated_budgets_are_those_used():
-    from fewlabel import FewLabelClassifier, cli, workflow
+    from fewlabel import FewLabelClassifier
+    from fewlabel.cli import app, workflow
 
-    option = inspect.signature(cli.fit, eval_str=True).parameters["max_train"].annotation
+    option = inspect.signature(app.fit, eval_str=True).parameters["max_train"].annotation
     stated = option.__metadata__[0].show_default
     assert stated == f"{FewLabelClassifier().max_train:,}; forest: {workflow.MAX_TRAIN:,}"
 

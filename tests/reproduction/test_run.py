@@ -24,7 +24,7 @@ from reproduction.run import Limits, run
 from reproduction.show import Lines, clock
 from reproduction.spec import Trial
 
-SLOW = "experiment_methods:SLOW"
+SLOW = "support.experiment_methods:SLOW"
 FEW_TREES = 5
 
 
@@ -94,7 +94,7 @@ def test_time_limit_is_na(tmp_path):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits are kept on Linux only")
 def test_memory_limit_is_na(tmp_path):
-    trial = Trial("iris", "experiment_methods:HUNGRY")
+    trial = Trial("iris", "support.experiment_methods:HUNGRY")
     (record,) = run([trial], tmp_path / "r.jsonl", limits=Limits(memory_mib=500))
     assert record["status"] == "memory limit"
     (record,) = run([trial], tmp_path / "r.jsonl", limits=Limits(memory_mib=2000))
@@ -104,7 +104,7 @@ def test_memory_limit_is_na(tmp_path):
 
 def test_a_crash_and_an_error_are_reported_and_tried_again(tmp_path, monkeypatch):
     monkeypatch.setenv("FAILING_UNTIL", str(tmp_path / "mended"))
-    crash, fail = (Trial("iris", f"experiment_methods:{m}") for m in ("CRASHING", "FAILING"))
+    crash, fail = (Trial("iris", f"support.experiment_methods:{m}") for m in ("CRASHING", "FAILING"))
     records = {r["key"]: r for r in run([crash, fail, forest(0)], tmp_path / "r.jsonl")}
     assert records[crash.key]["status"] == "error"
     assert "code 7" in records[crash.key]["error"]
@@ -128,7 +128,7 @@ import pathlib, sys
 from reproduction.run import run
 from reproduction.spec import Trial
 if __name__ == "__main__":
-    trials = [Trial("iris", "experiment_methods:SLOW", seed) for seed in range(6)]
+    trials = [Trial("iris", "support.experiment_methods:SLOW", seed) for seed in range(6)]
     run(trials, pathlib.Path(sys.argv[1]), jobs=2)
 """
 
@@ -203,7 +203,7 @@ def test_runs_on_an_executor_given(tmp_path):
 
 def test_what_a_method_prints_does_not_disturb_its_record(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
-    trial = Trial("iris", "experiment_methods:PRINTING")
+    trial = Trial("iris", "support.experiment_methods:PRINTING")
     with ThreadPoolExecutor(1) as pool:
         (record,) = run([trial], tmp_path / "r.jsonl", executor=pool)
     assert record["status"] == "ok"
@@ -212,7 +212,7 @@ def test_what_a_method_prints_does_not_disturb_its_record(tmp_path, monkeypatch)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the method reads /proc")
 def test_a_remote_process_that_is_killed_is_an_error_of_its_trial(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
-    orphaned = Trial("iris", "experiment_methods:ORPHANED")
+    orphaned = Trial("iris", "support.experiment_methods:ORPHANED")
     with ThreadPoolExecutor(1) as pool:
         found = run([orphaned, forest(0)], tmp_path / "r.jsonl", executor=pool)
     killed, finished = (next(r for r in found if r["key"] == t.key) for t in (orphaned, forest(0)))
@@ -266,7 +266,7 @@ from distributed import Client
 from reproduction.run import run
 from reproduction.spec import Trial
 with Client(sys.argv[1]) as client:
-    trial = Trial("iris", "experiment_methods:SLOW")
+    trial = Trial("iris", "support.experiment_methods:SLOW")
     run([trial], pathlib.Path(sys.argv[2]), executor=client.get_executor())
 """
 
@@ -285,7 +285,7 @@ def test_trials_on_a_cluster_end_when_the_client_is_killed(tmp_path, cluster):
 
 
 def test_training_sees_neither_the_test_part_nor_hidden_labels():
-    name = "experiment_methods:SEEN"
+    name = "support.experiment_methods:SEEN"
     answer = measure(Trial("iris", name, n_test=40, n_labeled=30))
     assert answer["scores"]["n_iter"] == 110  # rows that fit got
     assert "test_accuracy" in answer["scores"]
@@ -327,7 +327,7 @@ def test_scaling_learns_nothing_from_the_test_part():
     X = np.array([[0.0, 0], [9, 7], [4, 1]])
     assert scaled(X, "minmax", [1]).tolist() == [[-1, 0], [3.5, 7], [1, 1]]
     assert scaled(X, "standard", [1]).tolist() == [[-1, -1], [3.5, 13], [1, 1]]
-    answer = measure(Trial("iris", "experiment_methods:SPANNED", n_test=40, n_labeled=30))
+    answer = measure(Trial("iris", "support.experiment_methods:SPANNED", n_test=40, n_labeled=30))
     assert "test_accuracy" in answer["scores"]
 
 
