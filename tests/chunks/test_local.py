@@ -550,8 +550,8 @@ def test_columns_are_told_apart_by_name(tmp_path):
     mixed = learner().fit(X[:L], Y[:L], unlabeled=UnlabeledRows(folder, out=tmp_path / "b"))
     assert mixed.risk_bound_ == expected.risk_bound_
     pd.testing.assert_frame_equal(results(tmp_path / "b"), results(tmp_path / "a"))
-    UnlabeledRows(folder).predict(mixed, tmp_path / "c")
-    final = UnlabeledRows(folder).predict(expected, tmp_path / "d")
+    predict_rows(mixed, UnlabeledRows(folder), tmp_path / "c")
+    final = predict_rows(expected, UnlabeledRows(folder), tmp_path / "d")
     assert final == len(X) - L
     pd.testing.assert_frame_equal(results(tmp_path / "c"), results(tmp_path / "d"))
     second.rename(columns={"x0": "other"}).to_parquet(folder / "1.parquet", index=False)
