@@ -197,27 +197,34 @@ def can_be_judged(codes: Ints, weight: Floats | None = None) -> NDArray[np.bool_
     return judged
 
 
+N_FOLDS = 5
+
+
 def held_out_votes(
     fitted: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Floats:
+) -> tuple[Floats, float]:
     """Out-of-bag votes if the fitted classifier has them for every row, else cross-fitted ones.
 
     Parameters
     ----------
     fitted : classifier that was fitted on X and y
-        With ``held_out_votes_`` if it kept such votes itself.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Labels, not codes: parameters of the classifier may name them.
     sample_weight : array-like of shape (n_samples,), optional
         Those of the fit.
+
+    Returns
+    -------
+    votes : ndarray of shape (n_samples, n_classes)
+    trained_share : float
+        Share of the rows that a voter learned from: 0.8 for 5 folds. Out-of-bag voters are as many
+        as they are for new rows only in part, but each saw a sample of all rows: 1.
     """
-    kept: Floats | None = getattr(fitted, "held_out_votes_", None)
-    if kept is not None:
-        return kept
     if getattr(fitted, "bootstrap", False) and hasattr(fitted, "estimators_samples_"):
         try:
-            return out_of_bag_votes(fitted, X)
+            return out_of_bag_votes(fitted, X), 1.0
         except NoOutOfBagVoteError:
             pass
-    return cross_fitted_votes(fitted, X, y, sample_weight=sample_weight)
+    votes = cross_fitted_votes(fitted, X, y, n_splits=N_FOLDS, sample_weight=sample_weight)
+    return votes, 1.0 - 1.0 / max(2, min(N_FOLDS, len(votes)))

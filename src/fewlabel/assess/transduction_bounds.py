@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._core.scikit import indexable_rows, take_rows
-from fewlabel._core.targets import UNLABELED, as_column, encode_target, unlabeled_mask
-from fewlabel.assess.calibration import bounding_power, for_bounds
-from fewlabel.assess.held_out import can_be_judged, held_out_votes
+from fewlabel._core.scikit import n_rows
+from fewlabel._core.targets import as_column, encode_target, unlabeled_mask
 from fewlabel.bounds.margins import Floats
 from fewlabel.bounds.mislabeling import (
     anchor_counts,
@@ -55,67 +52,36 @@ class Evidence(NamedTuple):
         return held_out_counts(self.y, self.held_out.argmax(axis=1), self.votes.shape[1])
 
 
-def gather(classifier: SelfLearner, X: Any, y: ArrayLike, *, calibrate: bool = True) -> Evidence:
-    """Evidence of a classifier that was fitted on these X and y.
+def gather(classifier: SelfLearner, *, calibrate: bool = True) -> Evidence:
+    """Evidence that a fit on rows in memory left behind.
 
     ``calibrate``: whether votes that stand for P(Y|x) are raised to the least power that the
     held-out votes demand, see :func:`fewlabel.assess.calibration.least_power`.
     """
-    check_is_fitted(classifier)
-    if not hasattr(classifier, "transduction_"):
-        raise ValueError(
-            "The classifier was fitted with `unlabeled`: use the method `bounds` of those rows."
-        )
-    X = indexable_rows(X)
-    codes, classes = encode_target(y, classifier.missing_label)
-    if len(codes) != len(classifier.transduction_) or not np.array_equal(
-        classes, classifier.classes_
-    ):
+    rows, assessment = classifier._transduction, classifier.assessment_
+    if len(rows.votes) == 0:
+        raise ValueError("There is no unlabelled row whose error could be bounded.")
+    given, held_out = assessment.held_out.judged
+    label_proba = assessment.label_proba
+    if not calibrate and rows.label_proba == "supervised":
+        label_proba = rows.initial
+    return Evidence(given, held_out, label_proba, rows.votes)
+
+
+def check_rows_of_fit(classifier: SelfLearner, X: Any, y: ArrayLike | None) -> None:
+    """Raise if X and y, where they are given, are not those of the fit."""
+    n = len(classifier.transduction_)
+    if y is None:
+        sizes, classes = {n_rows(X)} - {n} if X is not None else set(), classifier.classes_
+    else:
+        codes, classes = encode_target(y, classifier.missing_label)
+        sizes = {len(codes), *([] if X is None else [n_rows(X)])} - {n}
+    if sizes or not np.array_equal(classes, classifier.classes_):
         raise ValueError(
             "X and y must be those that the classifier was fitted on: they have "
-            f"{len(codes)} rows and classes {classes}, it saw {len(classifier.transduction_)} rows "
-            f"and classes {classifier.classes_}."
+            f"{next(iter(sizes), n)} rows and classes {classes}, it saw {n} rows and classes "
+            f"{classifier.classes_}."
         )
-    labeled, unlabeled = np.flatnonzero(codes != UNLABELED), np.flatnonzero(codes == UNLABELED)
-    if len(unlabeled) == 0:
-        raise ValueError("There is no unlabelled row whose error could be bounded.")
-    given, held_out = judged_votes(classifier, take_rows(X, labeled), codes[labeled])
-    label_proba, are_votes = _label_proba(classifier, unlabeled)
-    if calibrate and are_votes:
-        label_proba = for_bounds(label_proba, bounding_power(held_out, given))
-    votes = classifier.transduction_proba_[unlabeled]
-    return Evidence(given, held_out, label_proba, votes)
-
-
-def judged_votes(
-    classifier: SelfLearner, X: Any, codes: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], Floats]:
-    """Codes of the labelled rows that can be judged, and held-out votes of the initial classifier.
-
-    A row cannot be judged if it is the only one of its class, or if nobody could vote without it.
-    A row that had weight 0 in ``fit`` is not judged; the others count alike.
-    """
-    weight = getattr(classifier, "labeled_weight_", None)  # an older model file has none
-    if weight is not None and len(weight) != len(codes):
-        raise ValueError(
-            f"X and y must be those that the classifier was fitted on: they have {len(codes)} "
-            f"labelled rows, it saw {len(weight)}."
-        )
-    labels = classifier.classes_[codes]
-    votes = held_out_votes(classifier.initial_estimator_, X, labels, weight)
-    judged = can_be_judged(codes, weight) & votes.any(axis=1)
-    return codes[judged], votes[judged]
-
-
-def _label_proba(classifier: SelfLearner, unlabeled: NDArray[np.intp]) -> tuple[Floats, bool]:
-    """What stands for P(Y|x), and whether it is the votes of the initial classifier."""
-    given = classifier.label_proba
-    if not isinstance(given, str):
-        return np.asarray(given, dtype=np.float64)[unlabeled], False
-    if given == "supervised":
-        return classifier.initial_votes_, True
-    votes = classifier.transduction_proba_[unlabeled]
-    return votes if given == "current" else np.full_like(votes, 1.0 / votes.shape[1]), False
 
 
 # --- the mislabelling matrix of the pseudo-labels --------------------------------------------
@@ -205,8 +171,8 @@ def true_codes(
 
 def transduction_bounds(
     classifier: SelfLearner,
-    X: Any,
-    y: ArrayLike,
+    X: Any = None,
+    y: ArrayLike | None = None,
     *,
     y_true: ArrayLike | None = None,
     X_test: Any = None,
@@ -221,11 +187,12 @@ def transduction_bounds(
     :math:`P(\hat Y=i\mid x)=\sum_j\hat p_{i,j}P(Y=j\mid x)`. The pseudo-labels themselves would
     contradict it: they always agree with the vote that made them.
     """
-    evidence = gather(classifier, X, y, calibrate=calibrate)
+    check_rows_of_fit(classifier, X, y)
+    evidence = gather(classifier, calibrate=calibrate)
     matrix = estimate_mislabeling(evidence, method, smoothing=smoothing)
     error = None
     if y_true is not None:
-        unlabeled = np.flatnonzero(encode_target(y, classifier.missing_label)[0] == UNLABELED)
+        unlabeled = np.flatnonzero(classifier.labeled_iter_ != 0)
         known, codes = true_codes(classifier, y_true, unlabeled)
         if len(known) == 0:
             raise ValueError("y_true has no label for any unlabelled row.")

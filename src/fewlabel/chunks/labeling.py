@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.arrays import Floats
-from fewlabel._core.scikit import indexable_rows, n_rows
+from fewlabel._core.scikit import n_rows
 from fewlabel._core.targets import UNLABELED, encode_target
 from fewlabel.assess.calibration import bounding_power, for_bounds
 from fewlabel.assess.label_proba import CHOICES, label_proba_of
-from fewlabel.assess.transduction_bounds import judged_votes, supervised_estimate
+from fewlabel.assess.transduction_bounds import supervised_estimate
 from fewlabel.bounds.margins import MarginSums, margin_sums
 from fewlabel.bounds.mislabeling import (
     expected_counts,
@@ -152,11 +152,11 @@ def bounds_of_rows(classifier: Any, rows: Rows, X: Any, y: ArrayLike) -> list[Bo
     X, y : the labelled rows of ``fit``
     """
     check_is_fitted(classifier)
-    codes = _codes_of_fit(classifier, X, y)
+    _check_labeled_rows(classifier, X, y)
     label_proba = named_label_proba(classifier.label_proba)
     with rows.opened(rows.layout_like(X)) as executor:
         first_look(executor, rows.missing_label)
-        codes, held_out = judged_votes(classifier, indexable_rows(X), codes)
+        codes, held_out = classifier._held_out().judged
         power = bounding_power(held_out, codes) if label_proba == "supervised" else 1.0
         voters = classifier.estimator_, classifier.initial_estimator_
         assessor = executor.call(Assessor, *voters, label_proba, power, rows.resolution)
@@ -173,7 +173,7 @@ def bounds_of_rows(classifier: Any, rows: Rows, X: Any, y: ArrayLike) -> list[Bo
     return [first, *table_of_sums(sums.margins, tb, imperfect, matrix)]
 
 
-def _codes_of_fit(classifier: Any, X: Any, y: ArrayLike) -> Any:
+def _check_labeled_rows(classifier: Any, X: Any, y: ArrayLike) -> None:
     codes, classes = encode_target(y, classifier.missing_label)
     if len(codes) != n_rows(X) or (codes == UNLABELED).any():
         raise ValueError(
@@ -185,7 +185,6 @@ def _codes_of_fit(classifier: Any, X: Any, y: ArrayLike) -> Any:
         raise ValueError(
             f"y must have the classes of `fit`, {classifier.classes_}. Got {classes} instead."
         )
-    return codes
 
 
 def named_label_proba(choice: Any) -> str:

@@ -41,6 +41,9 @@ class Schedule:
         Of the samples that ``max_train`` needs.
     on_round : callable
         Called with the record of each round when it is complete.
+    power : callable
+        From the first model to the power that calibrates its votes where they stand for P(Y|x) in
+        bounds of the final statistics.
     partitions : bool
         Whether each chunk grows its share of a forest's trees on its own pseudo-labelled rows.
     """
@@ -51,6 +54,7 @@ class Schedule:
     max_train: int | None
     seed: int
     on_round: Callable[[dict[str, Any]], None]
+    power: Callable[[Any], float] = lambda model: 1.0
     partitions: bool = False
 
 
@@ -66,8 +70,8 @@ class Outcome:
         Of the last round; NaN if there was none.
     termination : str
     n_unlabeled : int
-    statistics : Statistics or None
-        Of the final votes on all unlabelled rows; None if there are none.
+    finished : Finished
+        Statistics of the final votes on all unlabelled rows, and a sample of rows in chunks.
     """
 
     initial: Any
@@ -76,7 +80,7 @@ class Outcome:
     thresholds: Floats
     termination: str
     n_unlabeled: int
-    statistics: Statistics | None
+    finished: steps.Finished
 
 
 def self_learn(
@@ -117,15 +121,19 @@ class _Loop:
             )
             self.schedule.on_round(self.history[-1])
             statistics = left
+        first = self.executor.fetch(initial)
+        power = self.schedule.power(first)
         offsets = np.cumsum([0, *(look.n_read for look in looks)])[:-1].tolist()
         return Outcome(
-            initial=self.executor.fetch(initial),
+            initial=first,
             final=self.executor.fetch(model),
             history=self.history,
             thresholds=self.thresholds,
             termination=stop or ("all_labeled" if self.n_unlabeled else "no_unlabeled"),
             n_unlabeled=self.n_unlabeled,
-            statistics=self._finish(model, offsets, folder),
+            finished=self._finish(
+                model, initial=initial, power=power, each={"offset": offsets}, folder=folder
+            ),
         )
 
     def _select(self, statistics: Statistics, iteration: int) -> Selection:
@@ -215,19 +223,18 @@ class _Loop:
         n_trees = int(learner.base.get_params()["n_estimators"])
         return allot_trees(self.counts.sum(axis=1), n_trees, offset)
 
-    def _finish(self, model: Any, offsets: list[int], folder: Path | None) -> Statistics | None:
+    def _finish(self, model: Any, **arguments: Any) -> steps.Finished:
         makes = ("votes",) if self.settings.in_memory else ()
-        statistics: Statistics | None = self.executor.run(
+        finished: steps.Finished = self.executor.run(
             steps.finish,
-            steps.merge_statistics,
+            steps.merge_finished,
             self.pieces,
             makes,
-            each={"offset": offsets},
             model=model,
             task=self.task,
-            folder=folder,
+            **arguments,
         )
-        return statistics
+        return finished
 
 
 @contextmanager

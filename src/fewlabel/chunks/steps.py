@@ -28,6 +28,7 @@ from sklearn.base import clone
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel._core.targets import UNLABELED
+from fewlabel.assess.calibration import for_bounds
 from fewlabel.assess.label_proba import label_proba_of
 from fewlabel.bounds.statistics import RowStatistics, Statistics, VoteStatistics
 from fewlabel.bounds.votes import vote_matrix
@@ -108,6 +109,7 @@ class Task:
     resolution : bins of the statistics, or None for as exact as can be
     search_resolution : the same for the statistics that a policy sees
     missing_label : what marks unlabelled rows in the chunks
+    seed : of the sample of rows
     fit_params : further arguments of the learner's ``fit``
     """
 
@@ -122,6 +124,7 @@ class Task:
     resolution: int | None = None
     search_resolution: int | None = None
     missing_label: Any = "auto"
+    seed: int = 0
     fit_params: dict[str, Any] = field(default_factory=dict)
 
     def training_set(self, drawn: Drawn | None, n_pseudo_labeled: Ints) -> TrainingSet:
@@ -267,19 +270,74 @@ def grow(
     return {}, task.training_set(drawn, counts).fit(forest)
 
 
+class RowSample(NamedTuple):
+    """Rows drawn at random from all chunks: those with the smallest keys.
+
+    ``initial`` and ``votes`` are the votes of the first and of the final model.
+    """
+
+    keys: Floats
+    initial: Floats
+    votes: Floats
+
+
+class Finished(NamedTuple):
+    """Statistics of the final votes, and a sample of rows in chunks to estimate the error on."""
+
+    statistics: Statistics | None
+    sample: RowSample | None
+
+
+def merge_finished(parts: Sequence[Finished]) -> Finished:
+    """The same of all chunks."""
+    samples = [part.sample for part in parts if part.sample is not None]
+    joined = None
+    if samples:
+        keys, initial, votes = (np.concatenate(pieces) for pieces in zip(*samples))
+        kept = np.argsort(keys, kind="stable")[: _sample_size(votes.shape[1])]
+        joined = RowSample(keys[kept], initial[kept], votes[kept])
+    return Finished(merge_statistics([part.statistics for part in parts]), joined)
+
+
+def _sample_size(n_classes: int) -> int:
+    return max(1_000, min(20_000, 1_000_000 // n_classes))
+
+
 def finish(
-    chunk: Chunk, *, model: Any, task: Task, folder: Path | None, offset: int
-) -> tuple[Made, Statistics | None]:
-    """Final votes on all rows: their statistics, and the results of the chunk as Parquet."""
+    chunk: Chunk,
+    *,
+    model: Any,
+    initial: Any,
+    power: float,
+    task: Task,
+    folder: Path | None,
+    offset: int,
+) -> tuple[Made, Finished]:
+    """Final votes on all rows: their statistics, and the results of the chunk as Parquet.
+
+    ``power`` calibrates initial votes that stand for P(Y|x).
+    """
     X = chunk["X"]
     if n_rows(X) == 0:
-        return {"votes": np.empty((0, len(task.classes)))}, None
+        return {"votes": np.empty((0, len(task.classes)))}, Finished(None, None)
     votes = _final_votes(chunk, model, task)
-    proba = label_proba_of(task.label_proba, votes, chunk.get("proba", votes))
+    known = for_bounds(chunk["proba"], power) if "proba" in chunk else votes
+    proba = label_proba_of(task.label_proba, votes, known)
     if folder is not None:
         columns = {"row": offset + chunk["rows"], "round": chunk["marks"]["round"]}
         write_part(folder, chunk["position"], columns | result_columns(votes, task.classes))
-    return {"votes": votes}, task.statistics(votes, proba, task.resolution)
+    sample = None if task.in_memory else _sample_rows(chunk, votes, initial, task)
+    return {"votes": votes}, Finished(task.statistics(votes, proba, task.resolution), sample)
+
+
+def _sample_rows(chunk: Chunk, votes: Floats, initial: Any, task: Task) -> RowSample:
+    keys = np.random.default_rng([task.seed, chunk["position"]]).random(len(votes))
+    rows = np.argsort(keys, kind="stable")[: _sample_size(votes.shape[1])]
+    if task.label_proba == "supervised":
+        first = chunk["proba"][rows]
+    else:
+        first = task.learner.votes(initial, take_rows(chunk["X"], rows))
+    return RowSample(keys[rows], first, votes[rows])
 
 
 def _final_votes(chunk: Chunk, model: Any, task: Task) -> Floats:

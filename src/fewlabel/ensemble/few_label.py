@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
@@ -13,9 +14,11 @@ from numpy.typing import ArrayLike
 
 from fewlabel._core.arrays import Ints
 from fewlabel._core.scikit import Interval, validate_data
+from fewlabel.assess.assessment import HeldOut
+from fewlabel.assess.error_estimate import Labels
 from fewlabel.ensemble.families import families_of
-from fewlabel.ensemble.family_trainer import FamilyTrainer
-from fewlabel.ensemble.learner import MixedVoteLearner
+from fewlabel.ensemble.family_trainer import N_FOLDS, FamilyTrainer
+from fewlabel.ensemble.learner import MixedVoteLearner, gibbs_weights
 from fewlabel.ensemble.mixed_vote import VoterRecord
 from fewlabel.selection.policies import Policy
 from fewlabel.self_learning.base import SelfLearner
@@ -42,7 +45,7 @@ class FewLabelClassifier(SelfLearner):
     time_budget : float or None, default=600
         Seconds that a family may take for one training and its votes. With more than 20,000 rows
         a short trial estimates it, and slower families are left out with a warning. None: no limit.
-    policy, label_proba, pseudo_weight, min_gain : as in :class:`SelfLearningClassifier`
+    policy, label_proba, pseudo_weight, labels, min_gain : as in :class:`SelfLearningClassifier`
     max_iter : int or None, default=2
     max_train : int or None, default=5000
         Pseudo-labelled rows that the families are trained on again.
@@ -60,7 +63,7 @@ class FewLabelClassifier(SelfLearner):
         Every family: weight, held-out accuracy, seconds, and why it was left out if it was.
         ``pandas.DataFrame(clf.voters_)`` shows it as a table.
     estimator_, initial_estimator_ : MixedVote
-    classes_, transduction_, thresholds_, history_, risk_bound_, ... :
+    classes_, transduction_, error_, confidence_, thresholds_, history_, risk_bound_, ... :
         as in :class:`SelfLearningClassifier`
 
     Notes
@@ -95,6 +98,7 @@ class FewLabelClassifier(SelfLearner):
         policy: str | Policy = "bound",
         label_proba: str | ArrayLike = "supervised",
         pseudo_weight: str = "balanced",
+        labels: Labels = "random",
         max_iter: int | None = 2,
         min_gain: float = 0.01,
         max_train: int | None = 5_000,
@@ -110,6 +114,7 @@ class FewLabelClassifier(SelfLearner):
         self.policy = policy
         self.label_proba = label_proba
         self.pseudo_weight = pseudo_weight
+        self.labels = labels
         self.max_iter = max_iter
         self.min_gain = min_gain
         self.max_train = max_train
@@ -155,6 +160,13 @@ class FewLabelClassifier(SelfLearner):
             max_train=self.max_train or len(codes),
             on_family=self._on_family,
         )
+
+    def _held_out(self) -> HeldOut:
+        evidence, codes = self.initial_estimator_.evidence_, self._labeled_rows[1]
+        scored = evidence.scored
+        rule = partial(gibbs_weights, inverse_temperature=self.inverse_temperature)
+        share = 1.0 - 1.0 / max(2, min(N_FOLDS, len(scored)))
+        return HeldOut(evidence.held_out[:, scored], codes[scored], rule, share)
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
         return validate_data(

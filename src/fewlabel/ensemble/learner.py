@@ -15,7 +15,7 @@ from fewlabel.assess.held_out import CANNOT_LEARN
 from fewlabel.ensemble.families import Family, Voter
 from fewlabel.ensemble.family_trainer import FamilyTrainer
 from fewlabel.ensemble.mixed_vote import Evidence, MixedVote, VoterRecord
-from fewlabel.ensemble.posterior import Posterior, learn_posterior
+from fewlabel.ensemble.posterior import Posterior, gibbs_posterior, learn_posterior
 from fewlabel.ensemble.voter_votes import VoterVotes, mix_votes, someone_voted
 from fewlabel.selection.training_set import TrainingSet
 
@@ -156,6 +156,13 @@ class MixedVoteLearner:
             scored=scored,
         )
         return vote
+
+
+def gibbs_weights(held_out: Floats, y: Ints, *, inverse_temperature: float) -> Floats:
+    """Q of families with these held-out votes, as :class:`MixedVoteLearner` learns it."""
+    errors = VoterVotes(held_out, y).errors
+    q = gibbs_posterior(errors, len(y), temperature=inverse_temperature)
+    return without_light_voters(q)
 
 
 def without_light_voters(weights: Floats) -> Floats:

@@ -14,16 +14,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._core.arrays import Floats, Ints, RowView
+from fewlabel._core.arrays import Bools, Floats, Ints, RowView
 from fewlabel._core.checks import check_weights
-from fewlabel._core.scikit import Interval, StrOptions, n_rows
+from fewlabel._core.scikit import Interval, StrOptions, n_rows, take_rows
 from fewlabel._core.targets import UNLABELED, encode_target, labeled_part
+from fewlabel.assess.assessment import FitAssessment, HeldOut, Transduction, assess
+from fewlabel.assess.audit import Audit, audit
+from fewlabel.assess.audit_draws import audit_sample
+from fewlabel.assess.audit_plans import Plan
+from fewlabel.assess.error_estimate import ErrorEstimate, Labels
 from fewlabel.assess.held_out import unequal
-from fewlabel.assess.label_proba import CHOICES, given_label_proba, label_proba_of
+from fewlabel.assess.label_proba import CHOICES, given_label_proba
 from fewlabel.assess.transduction_bounds import transduction_bounds
-from fewlabel.bounds.statistics import Statistics
 from fewlabel.bounds.table import Bound
-from fewlabel.bounds.transductive import transductive_bound
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.chunks.executor import MemoryExecutor
 from fewlabel.chunks.loop import Outcome, Schedule, self_learn
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
 
 OF_ROWS = (
     "initial_votes_",
-    "label_proba_",
     "labeled_iter_",
     "pseudo_labels_",
     "transduction_",
@@ -56,6 +58,7 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
     policy: str | Policy
     label_proba: str | ArrayLike
     pseudo_weight: str
+    labels: Labels
     max_iter: int | None
     min_gain: float
     max_train: int | None
@@ -63,11 +66,13 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
     verbose: int
     callback: Callable[[dict[str, Any]], object] | None
     random_state: int | np.random.RandomState | None
+    _assessment: FitAssessment | None = None
 
     _parameter_constraints: dict[str, list[Any]] = {
         "policy": [str, object],
         "label_proba": [StrOptions(set(CHOICES)), "array-like"],
         "pseudo_weight": [StrOptions({"balanced", "uniform"})],
+        "labels": [StrOptions({"random", "per class"})],
         "max_iter": [Interval(Integral, 0, None, closed="left"), None],
         "min_gain": [Interval(Real, 0, 1, closed="left")],
         "max_train": [Interval(Integral, 1, None, closed="left"), None],
@@ -78,6 +83,10 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
     }
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
+        raise NotImplementedError
+
+    def _held_out(self) -> HeldOut:
+        """Votes for the labelled rows of the fit by voters that did not see their labels."""
         raise NotImplementedError
 
     # --- fitting -----------------------------------------------------------------------------
@@ -119,9 +128,9 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Algorithm 1 on rows in memory; sets the fitted attributes."""
         labeled, unlabeled = np.flatnonzero(codes != UNLABELED), np.flatnonzero(codes == UNLABELED)
-        named, proba = self.label_proba, None
+        named, given = self.label_proba, None
         if not isinstance(named, str):
-            proba = given_label_proba(named, unlabeled, len(codes), len(self.classes_))
+            given = given_label_proba(named, unlabeled, len(codes), len(self.classes_))
             named = "given"
         task = Task(
             X=RowView(X, labeled),
@@ -135,13 +144,15 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
             fit_params=fit_params or {},
         )
         own = None if weight is None else weight[unlabeled]
-        executor = MemoryExecutor(RowView(X, unlabeled), weight=own, proba=proba)
+        executor = MemoryExecutor(RowView(X, unlabeled), weight=own, proba=given)
         outcome = self_learn(executor, task, self._schedule(seed, self.max_train))
         self._keep_outcome(outcome)
-        self._keep_rows(codes, executor.chunk, named)
+        self._keep_rows(X, codes, executor.chunk)
+        rows = Transduction(executor.chunk["initial"], executor.chunk["votes"], named, given)
+        self._transduction, self._assessment = rows, None
         return self
 
-    def _schedule(self, seed: int, max_train: int | None, partitions: bool = False) -> Schedule:
+    def _schedule(self, seed: int, max_train: int | None, **own: Any) -> Schedule:
         return Schedule(
             policy=make_policy(self.policy),
             max_iter=self.max_iter,
@@ -149,7 +160,7 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
             max_train=max_train,
             seed=seed,
             on_round=self._on_round,
-            partitions=partitions,
+            **own,
         )
 
     def _on_round(self, record: dict[str, Any]) -> None:
@@ -163,16 +174,15 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         self.history_, self.n_iter_ = outcome.history, len(outcome.history)
         self.thresholds_ = outcome.thresholds
         self.termination_condition_ = outcome.termination
-        self.risk_bound_, self.confusion_bound_ = _bound(outcome.statistics, len(self.classes_))
 
-    def _keep_rows(self, codes: Ints, chunk: dict[str, Any], label_proba: str) -> None:
+    def _keep_rows(self, X: Any, codes: Ints, chunk: dict[str, Any]) -> None:
         unlabeled = codes == UNLABELED
         marks, votes = chunk["marks"], chunk["votes"]
         proba = np.zeros((len(codes), len(self.classes_)))
         proba[~unlabeled, codes[~unlabeled]] = 1.0
         proba[unlabeled] = votes
+        self._labeled_rows = take_rows(X, np.flatnonzero(~unlabeled)), codes[~unlabeled]
         self.initial_votes_ = chunk["initial"]
-        self.label_proba_ = label_proba_of(label_proba, votes, chunk.get("proba", votes))
         self.labeled_iter_ = np.zeros(len(codes), dtype=np.intp)
         self.labeled_iter_[unlabeled] = marks["round"]
         self.pseudo_labels_ = self.classes_[marks["code"][marks["code"] != UNLABELED]]
@@ -205,13 +215,163 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
 
     # --- how wrong the labels are ------------------------------------------------------------
 
-    def bounds(self, X: Any, y: ArrayLike, **options: Any) -> list[Bound]:
-        """Estimates and bounds of the error on the unlabelled rows, as a table.
+    @property
+    def assessment_(self) -> FitAssessment:
+        """The one statement of error, made when it is first asked for."""
+        check_is_fitted(self)
+        if self._assessment is None:
+            self._assessment = assess(self._held_out(), self._transduction, labels=self.labels)
+        return self._assessment
+
+    @property
+    def error_(self) -> ErrorEstimate:
+        """About how many of the labels of the unlabelled rows are wrong, with 95 % limits."""
+        return self.assessment_.error
+
+    @property
+    def confidence_(self) -> Floats:
+        """For each row of ``fit`` the calibrated chance that its label is right; 1 if given."""
+        confidence = np.ones(len(self._in_memory().labeled_iter_))
+        confidence[self.labeled_iter_ != 0] = self.assessment_.confidence
+        return confidence
+
+    @property
+    def label_proba_(self) -> Floats:
+        """What stands for P(Y|x) of the unlabelled rows in the bounds, calibrated."""
+        return self.assessment_.label_proba
+
+    @property
+    def risk_bound_(self) -> float:
+        """TB: bound of the expected error if ``label_proba_`` were true; NaN without rows."""
+        bound = self.assessment_.bound
+        return float("nan") if bound is None else bound.risk
+
+    @property
+    def confusion_bound_(self) -> Floats:
+        """The bounds of the conditional risks behind ``risk_bound_``."""
+        K, bound = len(self.classes_), self.assessment_.bound
+        return np.full((K, K), np.nan) if bound is None else bound.confusion
+
+    def accept(self, max_error: float = 0.05, X: Any = None) -> Bools:
+        """Which labels a person may take as they are.
 
         Parameters
         ----------
-        X, y
-            Those of ``fit``. Labelled rows that had weight 0 there are left out.
+        max_error : float, default=0.05
+            The share of wrong labels that one can live with.
+        X : array-like, optional
+            New rows; those of ``fit`` by default.
+
+        Returns
+        -------
+        mask : ndarray of bool
+            The most rows whose **estimated** error stays below ``max_error``; given labels are
+            accepted. :meth:`audit` can prove it.
+        """
+        if X is not None:
+            return self.assessment_.accepted(max_error, *self._initial_votes_and_labels(X))
+        accepted = np.ones(len(self._in_memory().labeled_iter_), dtype=bool)
+        accepted[self.labeled_iter_ != 0] = self.assessment_.accepted(max_error)
+        return accepted
+
+    def confidence(self, X: Any) -> Floats:
+        """The calibrated chance that :meth:`predict` is right, for each of these rows."""
+        return self.assessment_.rule.of(*self._initial_votes_and_labels(X))
+
+    def _initial_votes_and_labels(self, X: Any) -> tuple[Floats, Ints]:
+        check_is_fitted(self)
+        X = self._checked_rows(X, reset=False)
+        labels = vote_matrix(self.estimator_, X).argmax(axis=1)
+        return vote_matrix(self.initial_estimator_, X), labels
+
+    def audit_sample(
+        self,
+        size: int,
+        *,
+        max_error: float | None = None,
+        random_state: int | None = None,
+    ) -> Ints:
+        """Rows of ``fit`` to check by hand, drawn at random.
+
+        Parameters
+        ----------
+        size : int
+        max_error : float, optional
+            Draw from the labels that :meth:`accept` accepts; from all that were not given by
+            default.
+        random_state : int, optional
+
+        Returns
+        -------
+        rows : ndarray of int of shape (size,)
+
+        See Also
+        --------
+        audit : What the checks guarantee.
+        fewlabel.checks_needed : How many rows a goal needs.
+        """
+        return audit_sample(self._audited(max_error), size, random_state=random_state)
+
+    def audit(
+        self,
+        rows: ArrayLike,
+        labels: ArrayLike,
+        *,
+        max_error: float | None = None,
+        confidence: float = 0.95,
+        plan: Plan = "fixed",
+    ) -> Audit:
+        """A guarantee for the labels of the unlabelled rows, from random checks.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Those of :meth:`audit_sample`, in that order.
+        labels : array-like
+            Their right labels.
+        max_error : float, optional
+            As in :meth:`audit_sample`.
+        confidence : float, default=0.95
+        plan : {"fixed", "sequential"}, default="fixed"
+            Whether the number of checks was fixed in advance, or somebody stops when it suffices.
+
+        Returns
+        -------
+        statement : Audit
+            "at most 4.1 % of the 1,581 accepted labels are wrong (guaranteed …)".
+        """
+        what = "labels" if max_error is None else "accepted labels"
+        population = self._audited(max_error)
+        return audit(
+            self.transduction_,
+            rows,
+            labels,
+            population=population,
+            confidence=confidence,
+            plan=plan,
+            what=what,
+        )
+
+    def _audited(self, max_error: float | None) -> Bools:
+        rows: Bools = self._in_memory().labeled_iter_ != 0
+        return rows if max_error is None else rows & self.accept(max_error)
+
+    def _in_memory(self) -> Self:
+        check_is_fitted(self)
+        if not hasattr(self, "transduction_"):
+            raise ValueError(
+                "The classifier was fitted with `unlabeled`, whose rows are not kept. Use "
+                "fewlabel.predict_rows and fewlabel.bounds_of_rows for such rows."
+            )
+        return self
+
+    def bounds(self, X: Any = None, y: ArrayLike | None = None, **options: Any) -> list[Bound]:
+        """The paper's bounds of the error on the unlabelled rows, as a table.
+
+        Parameters
+        ----------
+        X, y : optional
+            Those of ``fit``; they are compared with it and not needed.
         **options : dict
             ``y_true``, true labels as far as they are known, or ``X_test`` and ``y_test``: fill the
             column ``excess``, how far each number is from the true error. ``method`` and
@@ -224,34 +384,23 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         table : list of Bound
             ``pandas.DataFrame(table)`` shows it. Supervised estimate, plug-in error, TB, CB, CBIL
             and the first- and second-order bounds. **All estimates**: they would be bounds of the
-            expected error if ``label_proba`` and the matrix were the true ones.
-        """
-        return transduction_bounds(self, X, y, **options)
+            expected error if ``label_proba_`` and the matrix were the true ones.
 
-    def report(self, X: Any = None, y: ArrayLike | None = None, **options: Any) -> Report:
+        See Also
+        --------
+        error_ : the estimate to read first.
+        """
+        return transduction_bounds(self._in_memory(), X, y, **options)
+
+    def report(self, **options: Any) -> Report:
         """What was learned: shown in a notebook, ``save(path)`` writes HTML, JSON or Markdown.
 
         Parameters
         ----------
-        X, y : optional
-            Those of ``fit``: with them, votes that stand for P(Y|x) in the bounds are calibrated.
         **options : dict
-            ``y_true``, labels as far as they are known, shows the true error; ``title`` names it.
+            ``y_true``, labels as far as they are known, shows the true error; ``max_error``, the
+            error that one can live with (0.05); ``title`` names the report.
         """
         from fewlabel.report import Report
 
-        check_is_fitted(self)
-        if not hasattr(self, "transduction_"):
-            raise ValueError(
-                "The classifier was fitted with `unlabeled`, whose rows are not kept: a report "
-                "cannot show them. Use fewlabel.bounds_of_rows for bounds of their error."
-            )
-        return Report.of(self, X, y, **options)
-
-
-def _bound(statistics: Statistics | None, n_classes: int) -> tuple[float, Floats]:
-    """Bounds of the error rate and of the conditional risks; NaN without rows."""
-    if statistics is None:
-        return float("nan"), np.full((n_classes, n_classes), np.nan)
-    bound = transductive_bound(statistics, tight=True)
-    return bound.risk, bound.confusion
+        return Report.of(self._in_memory(), **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,13 +22,17 @@ from fewlabel._core.scikit import (
     routed_fit_params,
 )
 from fewlabel._core.targets import UNLABELED, encode_target
-from fewlabel.assess.held_out import unequal
+from fewlabel.assess.assessment import HeldOut, Transduction, assess
+from fewlabel.assess.calibration import bounding_power
+from fewlabel.assess.error_estimate import Labels
+from fewlabel.assess.held_out import can_be_judged, held_out_votes, rows_with_weight, unequal
+from fewlabel.bounds.transductive import transductive_bound
 from fewlabel.chunks.labeling import named_label_proba
 from fewlabel.chunks.local import as_rows
 from fewlabel.chunks.loop import self_learn
 from fewlabel.chunks.rows import Rows
 from fewlabel.chunks.source import check_out, result_folder
-from fewlabel.chunks.steps import Task
+from fewlabel.chunks.steps import Finished, RowSample, Task
 from fewlabel.selection.learner import EstimatorLearner, default_forest, warn_if_unweighted
 from fewlabel.selection.policies import Policy
 from fewlabel.self_learning.base import OF_ROWS, SelfLearner
@@ -60,6 +65,9 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
     pseudo_weight : {"balanced", "uniform"}, default="balanced"
         "balanced": labelled and pseudo-labelled rows have the same total weight, as in Algorithm 1;
         the mean weight stays 1. "uniform": every row weighs the same.
+    labels : {"random", "per class"}, default="random"
+        How rows were chosen for labelling: at random, or some of each class. The estimate of the
+        error then rests on class shares that are estimated from the votes.
     max_iter : int, optional
         At most this many rounds. By default until no row is left or none is selected.
     min_gain : float in [0, 1), default=0.01
@@ -101,16 +109,20 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         ``pandas.DataFrame(clf.history_)`` shows it as a table.
     n_iter_ : int
     termination_condition_ : {"all_labeled", "no_selection", "min_gain", "max_iter", "no_unlabeled"}
+    error_ : ErrorEstimate
+        About how many of the labels are wrong: ``value`` with its 95 % limits ``low`` and ``high``,
+        the number ``n`` of labelled rows behind it and what it ``assumes``.
+    confidence_ : ndarray of shape (n_samples,)
+        The calibrated chance that each row's label is right; 1 for given labels.
     risk_bound_ : float
-        Bound (TB) of the final classifier's error on the unlabelled rows. **An estimate**: it would
-        be a guarantee if ``label_proba`` were the true probabilities. May exceed 1. NaN without
-        unlabelled rows.
+        The paper's bound TB, from calibrated votes: a bound of the **expected** error if
+        ``label_proba_`` were true. May exceed 1. NaN without unlabelled rows.
     confusion_bound_ : ndarray of shape (n_classes, n_classes)
         The bounds of the conditional risks behind it, with the same caveat.
     initial_votes_ : ndarray of shape (n_unlabeled, n_classes)
         Votes of ``initial_estimator_`` for the unlabelled rows, in row order.
     label_proba_ : ndarray of shape (n_unlabeled, n_classes)
-        What stood for P(Y|x) of the unlabelled rows in these bounds, in row order.
+        What stands for P(Y|x) of the unlabelled rows in these bounds, in row order.
     labeled_weight_ : ndarray of shape (n_labeled,) or None
         Weights that ``fit`` was given for the labelled rows; None if they weigh the same.
     n_features_in_, feature_names_in_ : as in scikit-learn, if the base estimator has them
@@ -138,6 +150,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         policy: str | Policy = "bound",
         label_proba: str | ArrayLike = "supervised",
         pseudo_weight: str = "balanced",
+        labels: Labels = "random",
         max_iter: int | None = None,
         min_gain: float = 0.01,
         max_train: int | None = None,
@@ -151,6 +164,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         self.policy = policy
         self.label_proba = label_proba
         self.pseudo_weight = pseudo_weight
+        self.labels = labels
         self.max_iter = max_iter
         self.min_gain = min_gain
         self.max_train = max_train
@@ -212,6 +226,16 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
             return default_forest(seed, self.n_jobs)
         return self.estimator
 
+    def _held_out(self) -> HeldOut:
+        X, codes = self._labeled_rows
+        votes, share = held_out_votes(
+            self.initial_estimator_, X, self.classes_[codes], self.labeled_weight_
+        )
+        rows, _ = rows_with_weight(len(codes), self.labeled_weight_)
+        # The only row of a class has no vote that could be right.
+        votes = np.where(can_be_judged(codes, self.labeled_weight_)[:, None], votes, 0.0)
+        return HeldOut(votes[None, rows], codes[rows], None, share)
+
     def _fit_chunks(
         self, X: Any, y: ArrayLike, rows: Rows, sample_weight: ArrayLike | None
     ) -> Self:
@@ -231,7 +255,13 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         seed, sample_seed = self._seeds()
         learner = EstimatorLearner(self._base_estimator(seed))
         partitions = rows.train == "partitions" and learner.is_forest
-        schedule = self._schedule(sample_seed, self.max_train or MAX_TRAIN, partitions)
+        self._labeled_rows = X, codes
+        schedule = self._schedule(
+            sample_seed,
+            self.max_train or MAX_TRAIN,
+            partitions=partitions,
+            power=self._bounding_power,
+        )
         task = Task(
             X=X,
             codes=codes,
@@ -243,6 +273,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
             resolution=rows.resolution,
             search_resolution=_search_resolution(rows.resolution, schedule.policy),
             missing_label=rows.missing_label,
+            seed=sample_seed,
         )
         for name in OF_ROWS:  # an earlier fit must not speak for this one
             if hasattr(self, name):
@@ -252,7 +283,24 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
             outcome = self_learn(executor, task, schedule, folder)
         rows.n_unlabeled = outcome.n_unlabeled
         self._keep_outcome(outcome)
+        self._keep_sample(outcome.finished, label_proba)
         return self
+
+    def _bounding_power(self, initial: Any) -> float:
+        self.initial_estimator_ = initial
+        codes, held_out = self._held_out().judged
+        return bounding_power(held_out, codes)
+
+    def _keep_sample(self, finished: Finished, label_proba: str) -> None:
+        """The assessment of rows in chunks: by a sample of them, TB by the statistics of all."""
+        none = np.empty((0, len(self.classes_)))
+        sample = finished.sample or RowSample(np.empty(0), none, none)
+        self._transduction = Transduction(sample.initial, sample.votes, label_proba)
+        assessment = assess(self._held_out(), self._transduction, labels=self.labels)
+        bound = None
+        if finished.statistics is not None:
+            bound = transductive_bound(finished.statistics, tight=True)
+        self._assessment = replace(assessment, bound=bound)
 
     # --- scikit-learn ------------------------------------------------------------------------
 

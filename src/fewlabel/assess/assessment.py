@@ -1,0 +1,171 @@
+r"""What a fit says of its labels: one estimate of their error, one confidence for each of them.
+
+The estimator owns one :class:`FitAssessment`. The table of labels, the report, ``predict`` and
+``bounds`` read it; none of them computes its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fewlabel._core.arrays import Bools, Floats, Ints
+from fewlabel.assess.accept import accept_threshold
+from fewlabel.assess.calibration import Confidence, bounding_power, for_bounds
+from fewlabel.assess.error_estimate import (
+    ErrorEstimate,
+    Labels,
+    WeightRule,
+    assess_labels,
+    mix_held_out,
+)
+from fewlabel.assess.label_proba import label_proba_of
+from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
+
+
+class HeldOut(NamedTuple):
+    """Votes for the labelled rows by voters that did not see their labels.
+
+    Attributes
+    ----------
+    votes : ndarray of shape (n_voters, n_labeled, n_classes)
+        A row of zeros: this voter has no vote for it.
+    y : ndarray of int of shape (n_labeled,)
+        Codes of the given labels.
+    weights : callable or None
+        How Q is learned from such votes; None for a single voter.
+    trained_share : float
+        Share of the labelled rows that the voters learned from: 0.8 for 5 folds.
+    """
+
+    votes: Floats
+    y: Ints
+    weights: WeightRule | None = None
+    trained_share: float = 1.0
+
+    @property
+    def judged(self) -> tuple[Ints, Floats]:
+        """Codes and mixed votes of the rows that somebody could vote on."""
+        mixed = self.votes[0]
+        if self.weights is not None:
+            mixed = mix_held_out(self.votes, self.weights(self.votes, self.y))
+        voted = mixed.any(axis=1)
+        return self.y[voted], mixed[voted]
+
+
+class Transduction(NamedTuple):
+    """What a fit says of the unlabelled rows.
+
+    Attributes
+    ----------
+    initial : ndarray of shape (n_unlabeled, n_classes)
+        Votes of the model that learned from the given labels only.
+    votes : ndarray of shape (n_unlabeled, n_classes)
+        Votes of the final model; the winner is the label.
+    label_proba : str
+        What stands for P(Y|x) in the bounds: "supervised", "current", "uniform" or "given".
+    given : ndarray of shape (n_unlabeled, n_classes) or None
+        Label probabilities that the user gave.
+    """
+
+    initial: Floats
+    votes: Floats
+    label_proba: str
+    given: Floats | None = None
+
+    @property
+    def labels(self) -> Ints:
+        """Class codes."""
+        return self.votes.argmax(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class FitAssessment:
+    """How wrong the labels of the unlabelled rows are.
+
+    Attributes
+    ----------
+    error : ErrorEstimate
+        Share of wrong labels, with limits.
+    rule : Confidence
+        The chance that a label is right, for any row.
+    confidence : ndarray of shape (n_unlabeled,)
+        The same for the rows of the fit.
+    cautious : Confidence
+        The rule by which labels are accepted, for an error nearer to the upper limit.
+    cautious_confidence : ndarray of shape (n_unlabeled,)
+        The same for the rows of the fit.
+    power : float
+        To which initial votes are raised before they stand for P(Y|x) in the bounds (1 over the
+        temperature).
+    label_proba : ndarray of shape (n_unlabeled, n_classes)
+        What stands for P(Y|x) in the bounds.
+    bound : TransductiveBound or None
+        TB: a bound of the expected error if ``label_proba`` were true; None without rows.
+    held_out : HeldOut
+        The labelled rows behind it.
+    """
+
+    error: ErrorEstimate
+    rule: Confidence
+    confidence: Floats
+    cautious: Confidence
+    cautious_confidence: Floats
+    power: float
+    label_proba: Floats
+    bound: TransductiveBound | None
+    held_out: HeldOut
+
+    def accepted(
+        self, max_error: float, initial: Floats | None = None, labels: Ints | None = None
+    ) -> Bools:
+        """Rows to accept: of the fit, or others with these initial votes and labels."""
+        cautious = self.cautious_confidence
+        if initial is not None and labels is not None:
+            cautious = self.cautious.of(initial, labels)
+        reached: Bools = cautious >= accept_threshold(self.cautious_confidence, max_error)
+        return reached
+
+
+def assess(
+    held_out: HeldOut, rows: Transduction, *, labels: Labels = "random", random_state: int = 0
+) -> FitAssessment:
+    """Assess the labels of a fit.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    rows : Transduction
+    labels : {"random", "per class"}, default="random"
+        How rows were chosen for labelling.
+    random_state : int, default=0
+        Of the bootstrap.
+    """
+    y, mixed = held_out.judged
+    power = bounding_power(mixed, y) if rows.label_proba == "supervised" else 1.0
+    initial = for_bounds(rows.initial, power) if rows.given is None else rows.given
+    label_proba = label_proba_of(rows.label_proba, rows.votes, initial)
+    found = assess_labels(
+        held_out.votes,
+        held_out.y,
+        rows.initial,
+        rows.labels,
+        weights=held_out.weights,
+        trained_share=held_out.trained_share,
+        labels=labels,
+        random_state=random_state,
+    )
+    bound = None
+    if len(rows.votes):
+        bound = transductive_bound(rows.votes, label_proba, tight=True)
+    return FitAssessment(
+        error=found.error,
+        rule=found.confidence,
+        confidence=found.confidence.of(rows.initial, rows.labels),
+        cautious=found.cautious,
+        cautious_confidence=found.cautious.of(rows.initial, rows.labels),
+        power=power,
+        label_proba=label_proba,
+        bound=bound,
+        held_out=held_out,
+    )
