@@ -10,9 +10,11 @@ not contradict.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import logsumexp
 
 from fewlabel.bounds.statistics import Floats
@@ -75,7 +77,8 @@ def least_power(held_out: Floats, codes: NDArray[np.intp]) -> float:
     own = logits[np.arange(len(codes)), codes]
     likelihood = np.array([float((t * own - logsumexp(t * logits, axis=1)).sum()) for t in _POWERS])
     fitting = _POWERS[likelihood >= likelihood.max() - _DROP]
-    return float(np.clip(1.0, fitting[0], fitting[-1]))
+    # Wholly below 1 the votes are overconfident: of these powers the smallest is the cautious one.
+    return 1.0 if fitting[0] <= 1.0 <= fitting[-1] else float(fitting[0])
 
 
 def bounding_power(held_out: Floats, codes: NDArray[np.intp]) -> float:
@@ -86,3 +89,119 @@ def bounding_power(held_out: Floats, codes: NDArray[np.intp]) -> float:
 def for_bounds(votes: Floats, power: float) -> Floats:
     """The votes as probabilities; those that need no calibration are left exactly as they are."""
     return votes if power == 1.0 else calibrated(votes, power)
+
+
+# --- confidence in a label --------------------------------------------------------------------
+
+_LOG_POWERS = (-4.0, 4.0)
+
+
+@dataclass(frozen=True)
+class Confidence:
+    r"""The chance that a label is right, from the votes of the first classifier.
+
+    .. math:: \text{seen}\cdot\frac{r_y\,v(x,y)^{1/t}}{\sum_c r_c\,v(x,c)^{1/t}}
+
+    for a row x with label y, which may be another classifier's, and temperature t.
+
+    Attributes
+    ----------
+    power : float
+        1/t, to which votes are raised.
+    seen : float, default=1.0
+        Estimated share of rows whose class has a label at all.
+    shift : tuple of float, optional
+        r, class shares of the table over those of the labelled rows, if these differ.
+
+    See Also
+    --------
+    fewlabel.assess.error_estimate.estimate_error : finds it.
+
+    Examples
+    --------
+    >>> votes = np.array([[0.9, 0.1], [0.6, 0.4]])
+    >>> Confidence(2.0).of(votes, np.array([0, 1])).round(3).tolist()
+    [0.988, 0.308]
+    """
+
+    power: float
+    seen: float = 1.0
+    shift: tuple[float, ...] | None = None
+
+    @property
+    def temperature(self) -> float:
+        """The temperature of the scaling."""
+        return 1.0 / self.power
+
+    def label_proba(self, votes: Floats) -> Floats:
+        """Label probabilities, given that the class is one of those with a label."""
+        proba = calibrated(votes, self.power)
+        if self.shift is None:
+            return proba
+        proba = proba * np.asarray(self.shift)
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def of(self, votes: Floats, labels: NDArray[np.intp]) -> Floats:
+        """Confidence in one label for each row.
+
+        Parameters
+        ----------
+        votes : ndarray of shape (n_rows, n_classes)
+            Votes of the classifier that learned from the given labels only.
+        labels : ndarray of int of shape (n_rows,)
+            Codes of the labels that the rows got.
+        """
+        return self.seen * self.label_proba(votes)[np.arange(len(labels)), labels]
+
+
+def match_confidence(
+    votes: Floats,
+    labels: NDArray[np.intp],
+    error: float,
+    *,
+    seen: float = 1.0,
+    shift: tuple[float, ...] | None = None,
+) -> Confidence:
+    r"""The temperature with which the mean doubt about the labels is the estimated error.
+
+    .. math:: \frac1N \sum_x \bigl(1 - \text{confidence}(x)\bigr) = \hat e
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_rows, n_classes)
+    labels : ndarray of int of shape (n_rows,)
+    error : float
+        The estimated share of wrong labels.
+    seen, shift : as in :class:`Confidence`
+
+    Returns
+    -------
+    confidence : Confidence
+        With the nearest mean if none is equal.
+
+    Examples
+    --------
+    >>> votes = np.array([[0.9, 0.1], [0.6, 0.4]])
+    >>> confidence = match_confidence(votes, np.array([0, 0]), 0.05)
+    >>> float((1 - confidence.of(votes, np.array([0, 0]))).mean().round(3))
+    0.05
+    """
+
+    def excess(log_power: float) -> float:
+        confidence = Confidence(float(np.exp(log_power)), seen, shift)
+        return float(1.0 - confidence.of(votes, labels).mean()) - error
+
+    low, high = _LOG_POWERS
+    if len(labels) == 0:
+        return Confidence(1.0, seen, shift)
+    # Where labels differ from the votes the mean doubt need not fall all the way: the lowest point.
+    grid = np.linspace(low, high, 33)
+    doubt = np.array([excess(g) for g in grid])
+    below = np.flatnonzero(doubt <= 0)
+    if len(below) == 0:
+        best = float(grid[doubt.argmin()])
+    elif below[0] == 0:
+        best = low
+    else:
+        best = float(brentq(excess, grid[below[0] - 1], grid[below[0]]))
+    return Confidence(float(np.exp(best)), seen, shift)

@@ -1,0 +1,285 @@
+r"""About how many of the labels are wrong: one number with limits, after every fit.
+
+The evidence are *held-out votes*: votes for the labelled rows by voters that did not see their
+labels. Four corrections make a good estimate of them:
+
+- Q, the weights of the voters, was learned from the same rows, which makes them look better than
+  they are. So Q is learned anew on bootstrap samples and judged on the rows outside, as in BBC-CV
+  (:func:`fewlabel.assess.out_of_sample.out_of_sample_errors`).
+- Held-out voters learned from fewer rows than the classifier itself; its error is a bit smaller.
+- A labelled row that is the only one of its class stands for classes nobody has labelled yet: it
+  counts as wrong (the Good-Turing estimate of what is unseen).
+- The unlabelled rows have votes, too: the mean doubt of calibrated votes counts as if it came from
+  a few more labelled rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from fewlabel._core.checks import check_codes, check_votes
+from fewlabel.assess.calibration import Confidence, calibrated, match_confidence
+from fewlabel.assess.limits import Share, kish_size, of_finite_population, share, share_limits
+from fewlabel.assess.out_of_sample import JudgedRows, WeightRule, judge
+from fewlabel.assess.prevalence import (
+    em_prevalence,
+    prevalence_draws,
+    sampled_prevalence,
+    shifted,
+)
+from fewlabel.bounds.statistics import Floats, Ints
+
+Labels = Literal["random", "per class"]
+
+# Chosen by `python -m benchmarks.promise_study compare`.
+_CURVE = 0.3  # the error falls about like n**-0.3
+_DOUBT_ROWS = 20.0  # labelled rows that the mean doubt of the unlabelled rows is worth
+_MORE_ROWS = 2.0  # what it adds to the rows behind the limits
+_CLASS_ROWS = 4.0  # the same for the rows of one class
+_CAUTION = 0.25  # how far from the estimate to its upper limit the cautious error is
+
+ASSUMES: dict[str, str] = {
+    "random": "labelled rows are a random sample of all rows",
+    "per class": "labelled rows are random within their class; class shares are estimated",
+}
+
+
+@dataclass(frozen=True)
+class ErrorEstimate:
+    """The share of wrong labels, estimated.
+
+    Attributes
+    ----------
+    value : float
+        The estimate; NaN without a labelled row that could be judged.
+    low, high : float
+        95 % limits.
+    n : int
+        Labelled rows behind it.
+    assumes : str
+        What must hold for it.
+    per_class : tuple of Share
+        For each class the share of wrong labels among rows labelled with it, with limits.
+    prevalence : tuple of Share
+        For each class its share of the unlabelled rows, with limits.
+    safe : bool
+        False if a check speaks against the assumption.
+    notes : tuple of str
+        What the checks found.
+
+    Examples
+    --------
+    >>> print(ErrorEstimate(0.052, 0.021, 0.093, 120, "random labels"))
+    about 5 % wrong (2–9 %)
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    assumes: str
+    per_class: tuple[Share, ...] = ()
+    prevalence: tuple[Share, ...] = ()
+    safe: bool = True
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if not np.isfinite(self.value):
+            return "unknown: no labelled row could be judged"
+        low, high = _percent(self.low), _percent(self.high)
+        text = f"about {_percent(self.value)} % wrong ({low}–{high} %)"
+        return text if self.safe else f"{text}, unsafe: {'; '.join(self.notes)}"
+
+
+def _percent(value: float) -> str:
+    percent = 100.0 * value
+    return f"{percent:.1f}" if 0 < percent < 0.95 else f"{percent:.0f}"
+
+
+# --- the estimate -----------------------------------------------------------------------------
+
+
+class Assessment(NamedTuple):
+    """What is known of the labels of the unlabelled rows.
+
+    Attributes
+    ----------
+    error : ErrorEstimate
+    confidence : Confidence
+        ``confidence.of(first_votes, predicted)``: the chance that each label is right. Its mean
+        over the unlabelled rows is 1 − ``error.value``.
+    cautious : Confidence
+        The same for an error between the estimate and its upper limit; what
+        :func:`fewlabel.assess.accept.accept_mask` should be given.
+    """
+
+    error: ErrorEstimate
+    confidence: Confidence
+    cautious: Confidence
+
+
+def assess_labels(
+    held_out: Floats,
+    y: Ints,
+    first_votes: Floats,
+    predicted: Ints,
+    *,
+    weights: WeightRule | None = None,
+    trained_share: float = 1.0,
+    labels: Labels = "random",
+    n_resamples: int = 300,
+    random_state: int = 0,
+) -> Assessment:
+    r"""Estimate the share of wrong labels among the unlabelled rows, and the confidence in each.
+
+    .. math:: \hat e = \frac{l\,s^{0.3}\,\bar e + m\,\bar d}{l + m}
+
+    with the mean out-of-sample error :math:`\bar e` of the l labelled rows, the share s of them
+    that a held-out voter learned from, and the mean doubt :math:`\bar d` about the labels of the
+    unlabelled rows, by temperature-scaled first votes, which counts as m = 20 rows. The limits are
+    those of Clopper and Pearson.
+
+    Parameters
+    ----------
+    held_out : ndarray of shape (n_voters, n_labeled, n_classes) or (n_labeled, n_classes)
+        Votes for the labelled rows by voters that did not see their labels. Zeros: no vote.
+    y : ndarray of int of shape (n_labeled,)
+        Codes of the given labels.
+    first_votes : ndarray of shape (n_unlabeled, n_classes)
+        Votes of the classifier that learned from the given labels only.
+    predicted : ndarray of int of shape (n_unlabeled,)
+        Codes of the labels whose error is estimated.
+    weights : callable, optional
+        How Q is learned, see :data:`fewlabel.assess.out_of_sample.WeightRule`. Needed with two or
+        more voters.
+    trained_share : float, default=1.0
+        Share of the labelled rows that held-out voters learned from: 0.8 for 5 folds, 1 for
+        out-of-bag votes.
+    labels : {"random", "per class"}, default="random"
+        How rows were chosen for labelling: at random, or some of each class.
+    n_resamples : int, default=300
+    random_state : int, default=0
+
+    Returns
+    -------
+    assessment : Assessment
+        The error estimate, and the confidence in each label.
+
+    See Also
+    --------
+    fewlabel.assess.accept.accept_mask : which labels can be taken as they are.
+    fewlabel.assess.sampling_checks.check_sampling : whether the labelled rows are like the others.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(2, size=540)
+    >>> said = np.where(rng.random(540) < 0.9, truth, 1 - truth)
+    >>> votes = 0.8 * np.eye(2)[said] + 0.1
+    >>> found = assess_labels(votes[:40], truth[:40], votes[40:], said[40:])
+    >>> print(found.error)
+    about 15 % wrong (6–30 %)
+    >>> round(float((said[40:] != truth[40:]).mean()), 2)
+    0.08
+    >>> round(float(found.confidence.of(votes[40:], said[40:]).mean()), 2)
+    0.85
+    """
+    votes = held_out[None] if held_out.ndim == 2 else held_out
+    codes = check_codes(y, votes.shape[2], votes.shape[1])
+    rows = judge(votes, codes, weights, n_resamples=n_resamples, random_state=random_state)
+    first = check_votes(first_votes)
+    sample = (_random_sample if labels == "random" else _class_samples)(rows, first, predicted)
+    n_judged = len(sample.rows.y)
+    if n_judged == 0:
+        unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, ASSUMES[labels])
+        return Assessment(unknown, Confidence(1.0), match_confidence(first, predicted, 1.0))
+    n = kish_size(sample.weight)
+    doubt = 1.0 - sample.seen * float(_of_label(sample.proba, predicted).mean())
+    error = float(np.average(sample.rows.errors, weights=sample.weight)) * trained_share**_CURVE
+    value = (n * error + _DOUBT_ROWS * doubt) / (n + _DOUBT_ROWS)
+    n_limits = _with_variance(value, n + _MORE_ROWS, sample.variance)
+    low, high = share_limits(value, of_finite_population(n_limits, len(first)))
+
+    def match(value: float) -> Confidence:
+        return match_confidence(first, predicted, value, seen=sample.seen, shift=sample.shift)
+
+    confidence, cautious = match(value), match(value + _CAUTION * (high - value))
+    per_class = class_errors(sample, predicted, confidence.of(first, predicted), trained_share)
+    estimate = ErrorEstimate(
+        value, low, high, n_judged, ASSUMES[labels], per_class, sample.prevalence
+    )
+    return Assessment(estimate, confidence, cautious)
+
+
+class _Sample(NamedTuple):
+    """Judged rows as a sample of the table, and label probabilities of the unlabelled rows."""
+
+    rows: JudgedRows
+    weight: Floats
+    proba: Floats
+    seen: float
+    variance: float
+    prevalence: tuple[Share, ...]
+    shift: tuple[float, ...] | None
+
+
+def _random_sample(rows: JudgedRows, first: Floats, predicted: Ints) -> _Sample:
+    # Rows whose class has no other label stand for classes without any (Good-Turing).
+    seen = float(rows.voted.mean()) if len(rows.y) else 1.0
+    prevalence = sampled_prevalence(rows.y, rows.winner, predicted, first.shape[1])
+    power, weight = rows.power, np.ones(len(rows.y))
+    return _Sample(rows, weight, calibrated(first, power), seen, 0.0, prevalence, None)
+
+
+def _class_samples(rows: JudgedRows, first: Floats, predicted: Ints) -> _Sample:
+    n_classes, power = first.shape[1], rows.power
+    counts = np.maximum(np.bincount(rows.y, minlength=n_classes), 0.5)
+    trained = counts / counts.sum()
+    proba = calibrated(first, power)
+    found = em_prevalence(proba, trained)
+    draws = prevalence_draws(rows.votes, rows.y, first, trained)
+    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+    prevalence = tuple(
+        Share(float(p), float(min(p, a)), float(max(p, b))) for p, a, b in zip(found, low, high)
+    )
+    # A class with one label is no sign of classes without any: somebody looked for each.
+    judged = rows.take(rows.voted)
+    n_judged = np.bincount(judged.y, minlength=n_classes)
+    weight = (found / np.maximum(n_judged, 1))[judged.y]
+    wrong = np.bincount(judged.y, judged.errors, n_classes) / np.maximum(n_judged, 1)
+    variance = float(np.var(draws @ wrong))
+    shift = found / trained
+    return _Sample(judged, weight, shifted(proba, shift), 1.0, variance, prevalence, tuple(shift))
+
+
+def _of_label(proba: Floats, labels: Ints) -> Floats:
+    return proba[np.arange(len(labels)), labels]
+
+
+def _with_variance(value: float, n: float, variance: float) -> float:
+    """Effective rows after an independent variance is added to that of a share."""
+    spread = value * (1.0 - value)
+    return spread / (spread / n + variance) if spread > 0 else n
+
+
+def class_errors(
+    sample: _Sample, predicted: Ints, confidence: Floats, trained_share: float
+) -> tuple[Share, ...]:
+    """For each class the share of wrong labels among the unlabelled rows labelled with it."""
+    winner = sample.rows.winner
+    found = []
+    for c in range(sample.proba.shape[1]):
+        labelled, judged = predicted == c, winner == c
+        if not labelled.any():
+            found.append(Share(float("nan"), 0.0, 1.0))
+            continue
+        n = kish_size(sample.weight[judged])
+        weight, errors = sample.weight[judged], sample.rows.errors[judged]
+        error = float(np.average(errors, weights=weight)) * trained_share**_CURVE if n else 0.0
+        doubt = float(1.0 - confidence[labelled].mean())
+        value = (n * error + _CLASS_ROWS * doubt) / (n + _CLASS_ROWS)
+        found.append(share(value, of_finite_population(n + _MORE_ROWS, int(labelled.sum()))))
+    return tuple(found)
