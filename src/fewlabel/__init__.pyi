@@ -1,5 +1,13 @@
 """Public names for type checkers; at run time they are loaded on first use."""
 
+from fewlabel.assess.audit import Audit as Audit
+from fewlabel.assess.audit import audit as audit
+from fewlabel.assess.audit_acceptance import AuditedAcceptance as AuditedAcceptance
+from fewlabel.assess.audit_acceptance import accept_with_audit as accept_with_audit
+from fewlabel.assess.audit_draws import audit_sample as audit_sample
+from fewlabel.assess.audit_limits import audit_confidence_sequence as audit_confidence_sequence
+from fewlabel.assess.audit_limits import hypergeometric_limits as hypergeometric_limits
+from fewlabel.assess.audit_plans import checks_needed as checks_needed
 from fewlabel.assess.cross_validation import LabeledKFold as LabeledKFold
 from fewlabel.assess.cross_validation import labeled_scorer as labeled_scorer
 from fewlabel.assess.held_out import cross_fitted_votes as cross_fitted_votes
