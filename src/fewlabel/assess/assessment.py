@@ -12,14 +12,9 @@ from typing import NamedTuple
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel.assess.accept import accept_threshold
 from fewlabel.assess.calibration import Confidence, bounding_power, for_bounds
-from fewlabel.assess.error_estimate import (
-    ErrorEstimate,
-    Labels,
-    WeightRule,
-    assess_labels,
-    mix_held_out,
-)
+from fewlabel.assess.error_estimate import ErrorEstimate, Labels, assess_labels
 from fewlabel.assess.label_proba import label_proba_of
+from fewlabel.assess.out_of_sample import WeightRule, mix_held_out
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 
 
@@ -66,12 +61,20 @@ class Transduction(NamedTuple):
         What stands for P(Y|x) in the bounds: "supervised", "current", "uniform" or "given".
     given : ndarray of shape (n_unlabeled, n_classes) or None
         Label probabilities that the user gave.
+    judged_by : {"initial", "final"}
+        Whose votes tell how sure a label is: those that the held-out votes are like.
     """
 
     initial: Floats
     votes: Floats
     label_proba: str
     given: Floats | None = None
+    judged_by: str = "initial"
+
+    @property
+    def judging(self) -> Floats:
+        """The votes that tell how sure a label is."""
+        return self.initial if self.judged_by == "initial" else self.votes
 
     @property
     def labels(self) -> Ints:
@@ -103,7 +106,7 @@ class FitAssessment:
     bound : TransductiveBound or None
         TB: a bound of the expected error if ``label_proba`` were true; None without rows.
     held_out : HeldOut
-        The labelled rows behind it.
+        The labelled rows behind the bounds.
     """
 
     error: ErrorEstimate
@@ -117,41 +120,50 @@ class FitAssessment:
     held_out: HeldOut
 
     def accepted(
-        self, max_error: float, initial: Floats | None = None, labels: Ints | None = None
+        self, max_error: float, votes: Floats | None = None, labels: Ints | None = None
     ) -> Bools:
-        """Rows to accept: of the fit, or others with these initial votes and labels."""
+        """Rows to accept: of the fit, or others with these votes and labels."""
         cautious = self.cautious_confidence
-        if initial is not None and labels is not None:
-            cautious = self.cautious.of(initial, labels)
+        if votes is not None and labels is not None:
+            cautious = self.cautious.of(votes, labels)
         reached: Bools = cautious >= accept_threshold(self.cautious_confidence, max_error)
         return reached
 
 
 def assess(
-    held_out: HeldOut, rows: Transduction, *, labels: Labels = "random", random_state: int = 0
+    initial: HeldOut,
+    rows: Transduction,
+    *,
+    judging: HeldOut | None = None,
+    labels: Labels = "random",
+    random_state: int = 0,
 ) -> FitAssessment:
     """Assess the labels of a fit.
 
     Parameters
     ----------
-    held_out : HeldOut
+    initial : HeldOut
+        Held-out votes of the initial model, which calibrate what stands for P(Y|x) in the bounds.
     rows : Transduction
+    judging : HeldOut, optional
+        Held-out votes of who says how sure a label is; the initial model by default.
     labels : {"random", "per class"}, default="random"
         How rows were chosen for labelling.
     random_state : int, default=0
         Of the bootstrap.
     """
-    y, mixed = held_out.judged
+    judging = judging or initial
+    y, mixed = initial.judged
     power = bounding_power(mixed, y) if rows.label_proba == "supervised" else 1.0
-    initial = for_bounds(rows.initial, power) if rows.given is None else rows.given
-    label_proba = label_proba_of(rows.label_proba, rows.votes, initial)
+    known = for_bounds(rows.initial, power) if rows.given is None else rows.given
+    label_proba = label_proba_of(rows.label_proba, rows.votes, known)
     found = assess_labels(
-        held_out.votes,
-        held_out.y,
-        rows.initial,
+        judging.votes,
+        judging.y,
+        rows.judging,
         rows.labels,
-        weights=held_out.weights,
-        trained_share=held_out.trained_share,
+        weights=judging.weights,
+        trained_share=judging.trained_share,
         labels=labels,
         random_state=random_state,
     )
@@ -161,11 +173,11 @@ def assess(
     return FitAssessment(
         error=found.error,
         rule=found.confidence,
-        confidence=found.confidence.of(rows.initial, rows.labels),
+        confidence=found.confidence.of(rows.judging, rows.labels),
         cautious=found.cautious,
-        cautious_confidence=found.cautious.of(rows.initial, rows.labels),
+        cautious_confidence=found.cautious.of(rows.judging, rows.labels),
         power=power,
         label_proba=label_proba,
         bound=bound,
-        held_out=held_out,
+        held_out=initial,
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
@@ -20,6 +21,7 @@ from fewlabel._core.scikit import (
     indexable_rows,
     n_rows,
     routed_fit_params,
+    take_rows,
 )
 from fewlabel._core.targets import UNLABELED, encode_target
 from fewlabel.assess.assessment import HeldOut, Transduction, assess
@@ -36,6 +38,11 @@ from fewlabel.chunks.steps import Finished, RowSample, Task
 from fewlabel.selection.learner import EstimatorLearner, default_forest, warn_if_unweighted
 from fewlabel.selection.policies import Policy
 from fewlabel.self_learning.base import OF_ROWS, SelfLearner
+from fewlabel.self_learning.cross_fit import (
+    FEWER_TREES,
+    MOST_UNLABELED,
+    cross_fitted_procedure,
+)
 
 MAX_TRAIN = 100_000
 """Pseudo-labelled rows in a training set if rows are in chunks and ``max_train`` is not given:
@@ -215,6 +222,11 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         base = self._base_estimator(seed)
         if self.pseudo_weight == "balanced":
             warn_if_unweighted(base)
+        unlabeled = np.random.default_rng(sample_seed).permutation(np.flatnonzero(codes < 0))
+        self._unlabeled_sample = take_rows(X, np.sort(unlabeled[:MOST_UNLABELED]))
+        # Metadata of rows cannot be cut to folds: then the initial model's votes tell how sure a
+        # label is, as they do for rows in chunks.
+        self._fitted_with = base, sample_seed, bool(routed)
         return self._learn(X, codes, weight, EstimatorLearner(base), sample_seed, routed)
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
@@ -236,6 +248,33 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         votes = np.where(can_be_judged(codes, self.labeled_weight_)[:, None], votes, 0.0)
         return HeldOut(votes[None, rows], codes[rows], None, share)
 
+    def _held_out_judging(self) -> HeldOut | None:
+        if self._judged_by == "initial":
+            return None
+        (X, codes), (base, seed, _) = self._labeled_rows, self._fitted_with
+        rows, weight = rows_with_weight(len(codes), self.labeled_weight_)
+        learner = EstimatorLearner(base)
+        if learner.is_forest and base.n_estimators > FEWER_TREES:
+            learner = EstimatorLearner(clone(base).set_params(n_estimators=FEWER_TREES))
+        task = Task(
+            X=take_rows(X, rows),
+            codes=codes[rows],
+            weight=weight,
+            classes=self.classes_,
+            learner=learner,
+            balanced=self.pseudo_weight == "balanced",
+            # Probabilities that the user gave belong to rows; folds have other ones.
+            label_proba=self.label_proba if isinstance(self.label_proba, str) else "supervised",
+        )
+        schedule = self._schedule(seed, self.max_train)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return cross_fitted_procedure(task, schedule, self._unlabeled_sample, seed)
+
+    @property
+    def _judged_by(self) -> str:  # type: ignore[override]
+        return "initial" if self._fitted_with[2] else "final"
+
     def _fit_chunks(
         self, X: Any, y: ArrayLike, rows: Rows, sample_weight: ArrayLike | None
     ) -> Self:
@@ -256,6 +295,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         learner = EstimatorLearner(self._base_estimator(seed))
         partitions = rows.train == "partitions" and learner.is_forest
         self._labeled_rows = X, codes
+        self._fitted_with = learner.base, sample_seed, True
         schedule = self._schedule(
             sample_seed,
             self.max_train or MAX_TRAIN,

@@ -1,0 +1,80 @@
+"""Held-out votes of self-learning as a whole: Algorithm 1 without the labels of a fold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fewlabel._core.arrays import Floats, Ints, RowView
+from fewlabel._core.scikit import n_rows
+from fewlabel.assess.assessment import HeldOut
+from fewlabel.assess.held_out import CANNOT_LEARN, N_FOLDS, cross_fit, folds_of
+from fewlabel.chunks.executor import MemoryExecutor
+from fewlabel.chunks.loop import Schedule, self_learn
+from fewlabel.chunks.source import join_rows
+from fewlabel.chunks.steps import Task
+
+MOST_UNLABELED = 1_000
+"""Unlabelled rows that take part: enough to show what self-learning changes."""
+MOST_ROUNDS = 4
+FEWER_TREES = 50
+"""Trees of a forest in these runs: their votes are counted, not shown."""
+
+
+def cross_fitted_procedure(
+    task: Task, schedule: Schedule, unlabeled: Any, random_state: int = 0
+) -> HeldOut:
+    """Final votes for each labelled row, from self-learning that had it as an unlabelled row.
+
+    Parameters
+    ----------
+    task : Task
+        With the labelled rows, all of which count.
+    schedule : Schedule
+        Of the fit.
+    unlabeled : rows, in the form of the labelled ones
+    random_state : int, default=0
+        Of the folds.
+
+    Returns
+    -------
+    held_out : HeldOut
+        Of a single voter: the final model.
+    """
+    K, codes = len(task.classes), task.codes
+    rows = join_rows([task.X, unlabeled]) if n_rows(unlabeled) else task.X
+    schedule = replace(
+        schedule,
+        max_iter=min(MOST_ROUNDS, MOST_ROUNDS if schedule.max_iter is None else schedule.max_iter),
+        on_round=lambda record: None,
+    )
+
+    def vote(train: Ints, test: Ints) -> Floats:
+        votes = np.zeros((len(test), K))
+        known = np.unique(codes[train])
+        weight = None if task.weight is None else task.weight[train]
+        part = replace(
+            task,
+            X=RowView(rows, train),
+            codes=np.searchsorted(known, codes[train]),
+            classes=task.classes[known],
+            weight=weight,
+            in_memory=True,
+        )
+        hidden = np.concatenate([test, np.arange(len(codes), n_rows(rows))])
+        executor = MemoryExecutor(RowView(rows, hidden))
+        try:
+            self_learn(executor, part, schedule)
+        except CANNOT_LEARN:
+            if len(known) == K:
+                raise  # not for want of a class: it is the estimator's own error
+        else:
+            votes[:, known] = executor.chunk["votes"][: len(test)]
+        return votes
+
+    folds = folds_of(len(codes), N_FOLDS, random_state)
+    votes = cross_fit(vote, codes, K, folds)
+    share = 1.0 - 1.0 / max(2, min(N_FOLDS, len(codes)))
+    return HeldOut(votes[None], codes, None, share)
