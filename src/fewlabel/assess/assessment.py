@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel.assess.accept import accept_threshold
 from fewlabel.assess.calibration import Confidence, bounding_power, for_bounds
@@ -19,7 +21,7 @@ from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 
 
 class HeldOut(NamedTuple):
-    """Votes for the labelled rows by voters that did not see their labels.
+    """Votes of the initial model for the labelled rows, by voters that did not see their labels.
 
     Attributes
     ----------
@@ -31,12 +33,16 @@ class HeldOut(NamedTuple):
         How Q is learned from such votes; None for a single voter.
     trained_share : float
         Share of the labelled rows that the voters learned from: 0.8 for 5 folds.
+    errors : ndarray of shape (n_labeled,) or None
+        Whether the label that self-learning as a whole gives a row without its label is wrong;
+        None if only the initial model was held out.
     """
 
     votes: Floats
     y: Ints
     weights: WeightRule | None = None
     trained_share: float = 1.0
+    errors: Floats | None = None
 
     @property
     def judged(self) -> tuple[Ints, Floats]:
@@ -61,20 +67,12 @@ class Transduction(NamedTuple):
         What stands for P(Y|x) in the bounds: "supervised", "current", "uniform" or "given".
     given : ndarray of shape (n_unlabeled, n_classes) or None
         Label probabilities that the user gave.
-    judged_by : {"initial", "final"}
-        Whose votes tell how sure a label is: those that the held-out votes are like.
     """
 
     initial: Floats
     votes: Floats
     label_proba: str
     given: Floats | None = None
-    judged_by: str = "initial"
-
-    @property
-    def judging(self) -> Floats:
-        """The votes that tell how sure a label is."""
-        return self.initial if self.judged_by == "initial" else self.votes
 
     @property
     def labels(self) -> Ints:
@@ -106,7 +104,7 @@ class FitAssessment:
     bound : TransductiveBound or None
         TB: a bound of the expected error if ``label_proba`` were true; None without rows.
     held_out : HeldOut
-        The labelled rows behind the bounds.
+        The labelled rows behind it.
     """
 
     error: ErrorEstimate
@@ -122,7 +120,7 @@ class FitAssessment:
     def accepted(
         self, max_error: float, votes: Floats | None = None, labels: Ints | None = None
     ) -> Bools:
-        """Rows to accept: of the fit, or others with these votes and labels."""
+        """Rows to accept: of the fit, or others with these initial votes and labels."""
         cautious = self.cautious_confidence
         if votes is not None and labels is not None:
             cautious = self.cautious.of(votes, labels)
@@ -131,10 +129,9 @@ class FitAssessment:
 
 
 def assess(
-    initial: HeldOut,
+    held_out: HeldOut,
     rows: Transduction,
     *,
-    judging: HeldOut | None = None,
     labels: Labels = "random",
     random_state: int = 0,
 ) -> FitAssessment:
@@ -142,42 +139,45 @@ def assess(
 
     Parameters
     ----------
-    initial : HeldOut
-        Held-out votes of the initial model, which calibrate what stands for P(Y|x) in the bounds.
+    held_out : HeldOut
     rows : Transduction
-    judging : HeldOut, optional
-        Held-out votes of who says how sure a label is; the initial model by default.
     labels : {"random", "per class"}, default="random"
         How rows were chosen for labelling.
     random_state : int, default=0
         Of the bootstrap.
     """
-    judging = judging or initial
-    y, mixed = initial.judged
+    if len(rows.votes) == 0:
+        return _nothing_to_assess(held_out, rows)
+    y, mixed = held_out.judged
     power = bounding_power(mixed, y) if rows.label_proba == "supervised" else 1.0
     known = for_bounds(rows.initial, power) if rows.given is None else rows.given
     label_proba = label_proba_of(rows.label_proba, rows.votes, known)
     found = assess_labels(
-        judging.votes,
-        judging.y,
-        rows.judging,
+        held_out.votes,
+        held_out.y,
+        rows.initial,
         rows.labels,
-        weights=judging.weights,
-        trained_share=judging.trained_share,
+        weights=held_out.weights,
+        errors=held_out.errors,
+        trained_share=held_out.trained_share,
         labels=labels,
         random_state=random_state,
     )
-    bound = None
-    if len(rows.votes):
-        bound = transductive_bound(rows.votes, label_proba, tight=True)
     return FitAssessment(
         error=found.error,
         rule=found.confidence,
-        confidence=found.confidence.of(rows.judging, rows.labels),
+        confidence=found.confidence.of(rows.initial, rows.labels),
         cautious=found.cautious,
-        cautious_confidence=found.cautious.of(rows.judging, rows.labels),
+        cautious_confidence=found.cautious.of(rows.initial, rows.labels),
         power=power,
         label_proba=label_proba,
-        bound=bound,
-        held_out=initial,
+        bound=transductive_bound(rows.votes, label_proba, tight=True),
+        held_out=held_out,
     )
+
+
+def _nothing_to_assess(held_out: HeldOut, rows: Transduction) -> FitAssessment:
+    nothing = np.empty(0)
+    unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, "there is no unlabelled row")
+    rule = Confidence(1.0)
+    return FitAssessment(unknown, rule, nothing, rule, nothing, 1.0, rows.votes, None, held_out)

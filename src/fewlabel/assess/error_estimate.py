@@ -128,6 +128,7 @@ def assess_labels(
     predicted: Ints,
     *,
     weights: WeightRule | None = None,
+    errors: Floats | None = None,
     trained_share: float = 1.0,
     labels: Labels = "random",
     n_resamples: int = 300,
@@ -155,6 +156,9 @@ def assess_labels(
     weights : callable, optional
         How Q is learned, see :data:`fewlabel.assess.out_of_sample.WeightRule`. Needed with two or
         more voters.
+    errors : ndarray of shape (n_labeled,), optional
+        Whether the label that the whole procedure gives each labelled row without its label is
+        wrong, if that is known; by default whether the held-out vote is.
     trained_share : float, default=1.0
         Share of the labelled rows that held-out voters learned from: 0.8 for 5 folds, 1 for
         out-of-bag votes.
@@ -190,6 +194,8 @@ def assess_labels(
     votes = held_out[None] if held_out.ndim == 2 else held_out
     codes = check_codes(y, votes.shape[2], votes.shape[1])
     rows = judge(votes, codes, weights, n_resamples=n_resamples, random_state=random_state)
+    if errors is not None:
+        rows = rows._replace(errors=errors)
     first = check_votes(first_votes)
     sample = (_random_sample if labels == "random" else _class_samples)(rows, first, predicted)
     n_judged = len(sample.rows.y)
@@ -199,7 +205,9 @@ def assess_labels(
     n = kish_size(sample.weight)
     doubt = 1.0 - sample.seen * float(_of_label(sample.proba, predicted).mean())
     error = float(np.average(sample.rows.errors, weights=sample.weight)) * trained_share**_CURVE
-    value = (n * error + _DOUBT_ROWS * doubt) / (n + _DOUBT_ROWS)
+    # The doubt is that of the initial votes: it does not know what self-learning mended.
+    m = _DOUBT_ROWS if errors is None else _DOUBT_ROWS / 4
+    value = (n * error + m * doubt) / (n + m)
     n_limits = _with_variance(value, n + _MORE_ROWS, sample.variance)
     low, high = share_limits(value, of_finite_population(n_limits, len(first)))
 

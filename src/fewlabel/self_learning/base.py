@@ -67,7 +67,6 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
     callback: Callable[[dict[str, Any]], object] | None
     random_state: int | np.random.RandomState | None
     _assessment: FitAssessment | None = None
-    _judged_by = "initial"
 
     _parameter_constraints: dict[str, list[Any]] = {
         "policy": [str, object],
@@ -89,10 +88,6 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
     def _held_out(self) -> HeldOut:
         """Votes of the initial model for the labelled rows, without their labels."""
         raise NotImplementedError
-
-    def _held_out_judging(self) -> HeldOut | None:
-        """The same of who says how sure a label is; None: of the initial model."""
-        return None
 
     # --- fitting -----------------------------------------------------------------------------
 
@@ -154,7 +149,7 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         self._keep_outcome(outcome)
         self._keep_rows(X, codes, executor.chunk)
         initial, votes = executor.chunk["initial"], executor.chunk["votes"]
-        self._transduction = Transduction(initial, votes, named, given, self._judged_by)
+        self._transduction = Transduction(initial, votes, named, given)
         self._assessment = None
         return self
 
@@ -226,12 +221,7 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         """The one statement of error, made when it is first asked for."""
         check_is_fitted(self)
         if self._assessment is None:
-            self._assessment = assess(
-                self._held_out(),
-                self._transduction,
-                judging=self._held_out_judging(),
-                labels=self.labels,
-            )
+            self._assessment = assess(self._held_out(), self._transduction, labels=self.labels)
         return self._assessment
 
     @property
@@ -280,21 +270,20 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
             accepted. :meth:`audit` can prove it.
         """
         if X is not None:
-            return self.assessment_.accepted(max_error, *self._judging_votes_and_labels(X))
+            return self.assessment_.accepted(max_error, *self._initial_votes_and_labels(X))
         accepted = np.ones(len(self._in_memory().labeled_iter_), dtype=bool)
         accepted[self.labeled_iter_ != 0] = self.assessment_.accepted(max_error)
         return accepted
 
     def confidence(self, X: Any) -> Floats:
         """The calibrated chance that :meth:`predict` is right, for each of these rows."""
-        return self.assessment_.rule.of(*self._judging_votes_and_labels(X))
+        return self.assessment_.rule.of(*self._initial_votes_and_labels(X))
 
-    def _judging_votes_and_labels(self, X: Any) -> tuple[Floats, Ints]:
+    def _initial_votes_and_labels(self, X: Any) -> tuple[Floats, Ints]:
         check_is_fitted(self)
         X = self._checked_rows(X, reset=False)
-        votes = vote_matrix(self.estimator_, X)
-        by_final = self._transduction.judged_by == "final"
-        return votes if by_final else vote_matrix(self.initial_estimator_, X), votes.argmax(axis=1)
+        labels = vote_matrix(self.estimator_, X).argmax(axis=1)
+        return vote_matrix(self.initial_estimator_, X), labels
 
     def audit_sample(
         self,

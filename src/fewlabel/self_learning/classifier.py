@@ -13,6 +13,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.checks import check_weights
 from fewlabel._core.scikit import (
     HasMethods,
@@ -27,7 +28,13 @@ from fewlabel._core.targets import UNLABELED, encode_target
 from fewlabel.assess.assessment import HeldOut, Transduction, assess
 from fewlabel.assess.calibration import bounding_power
 from fewlabel.assess.error_estimate import Labels
-from fewlabel.assess.held_out import can_be_judged, held_out_votes, rows_with_weight, unequal
+from fewlabel.assess.held_out import (
+    N_FOLDS,
+    can_be_judged,
+    held_out_votes,
+    rows_with_weight,
+    unequal,
+)
 from fewlabel.bounds.transductive import transductive_bound
 from fewlabel.chunks.labeling import named_label_proba
 from fewlabel.chunks.local import as_rows
@@ -41,7 +48,7 @@ from fewlabel.self_learning.base import OF_ROWS, SelfLearner
 from fewlabel.self_learning.cross_fit import (
     FEWER_TREES,
     MOST_UNLABELED,
-    cross_fitted_procedure,
+    cross_fitted_errors,
 )
 
 MAX_TRAIN = 100_000
@@ -224,9 +231,8 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
             warn_if_unweighted(base)
         unlabeled = np.random.default_rng(sample_seed).permutation(np.flatnonzero(codes < 0))
         self._unlabeled_sample = take_rows(X, np.sort(unlabeled[:MOST_UNLABELED]))
-        # Metadata of rows cannot be cut to folds: then the initial model's votes tell how sure a
-        # label is, as they do for rows in chunks.
-        self._fitted_with = base, sample_seed, bool(routed)
+        # Metadata of rows cannot be cut to folds: then only the initial model is held out.
+        self._fitted_with, self._only_initial = (base, sample_seed), bool(routed)
         return self._learn(X, codes, weight, EstimatorLearner(base), sample_seed, routed)
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
@@ -246,13 +252,15 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         rows, _ = rows_with_weight(len(codes), self.labeled_weight_)
         # The only row of a class has no vote that could be right.
         votes = np.where(can_be_judged(codes, self.labeled_weight_)[:, None], votes, 0.0)
-        return HeldOut(votes[None, rows], codes[rows], None, share)
+        errors = None if self._only_initial else self._procedure_errors(rows)
+        if errors is not None:
+            share = 1.0 - 1.0 / max(2, min(N_FOLDS, len(rows)))
+        return HeldOut(votes[None, rows], codes[rows], None, share, errors)
 
-    def _held_out_judging(self) -> HeldOut | None:
-        if self._judged_by == "initial":
-            return None
-        (X, codes), (base, seed, _) = self._labeled_rows, self._fitted_with
-        rows, weight = rows_with_weight(len(codes), self.labeled_weight_)
+    def _procedure_errors(self, rows: Ints) -> Floats:
+        """Which of these labelled rows self-learning gets wrong without their labels."""
+        (X, codes), (base, seed) = self._labeled_rows, self._fitted_with
+        weight = None if self.labeled_weight_ is None else self.labeled_weight_[rows]
         learner = EstimatorLearner(base)
         if learner.is_forest and base.n_estimators > FEWER_TREES:
             learner = EstimatorLearner(clone(base).set_params(n_estimators=FEWER_TREES))
@@ -269,11 +277,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         schedule = self._schedule(seed, self.max_train)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return cross_fitted_procedure(task, schedule, self._unlabeled_sample, seed)
-
-    @property
-    def _judged_by(self) -> str:  # type: ignore[override]
-        return "initial" if self._fitted_with[2] else "final"
+            return cross_fitted_errors(task, schedule, self._unlabeled_sample, seed)
 
     def _fit_chunks(
         self, X: Any, y: ArrayLike, rows: Rows, sample_weight: ArrayLike | None
@@ -295,7 +299,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         learner = EstimatorLearner(self._base_estimator(seed))
         partitions = rows.train == "partitions" and learner.is_forest
         self._labeled_rows = X, codes
-        self._fitted_with = learner.base, sample_seed, True
+        self._only_initial = True  # rows in chunks are not here to run self-learning again
         schedule = self._schedule(
             sample_seed,
             self.max_train or MAX_TRAIN,

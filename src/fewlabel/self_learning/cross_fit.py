@@ -1,4 +1,4 @@
-"""Held-out votes of self-learning as a whole: Algorithm 1 without the labels of a fold."""
+"""Held-out errors of self-learning as a whole: Algorithm 1 without the labels of a fold."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from fewlabel._core.arrays import Floats, Ints, RowView
 from fewlabel._core.scikit import n_rows
-from fewlabel.assess.assessment import HeldOut
 from fewlabel.assess.held_out import CANNOT_LEARN, N_FOLDS, cross_fit, folds_of
+from fewlabel.assess.out_of_sample import wrong_rows
 from fewlabel.chunks.executor import MemoryExecutor
 from fewlabel.chunks.loop import Schedule, self_learn
 from fewlabel.chunks.source import join_rows
@@ -23,10 +23,10 @@ FEWER_TREES = 50
 """Trees of a forest in these runs: their votes are counted, not shown."""
 
 
-def cross_fitted_procedure(
+def cross_fitted_errors(
     task: Task, schedule: Schedule, unlabeled: Any, random_state: int = 0
-) -> HeldOut:
-    """Final votes for each labelled row, from self-learning that had it as an unlabelled row.
+) -> Floats:
+    """Which labelled rows get a wrong label from self-learning that had them as unlabelled rows.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def cross_fitted_procedure(
 
     Returns
     -------
-    held_out : HeldOut
-        Of a single voter: the final model.
+    errors : ndarray of shape (n_labeled,)
+        0 or 1; 1 for a row whose class the other folds lack.
     """
     K, codes = len(task.classes), task.codes
     rows = join_rows([task.X, unlabeled]) if n_rows(unlabeled) else task.X
@@ -76,5 +76,4 @@ def cross_fitted_procedure(
 
     folds = folds_of(len(codes), N_FOLDS, random_state)
     votes = cross_fit(vote, codes, K, folds)
-    share = 1.0 - 1.0 / max(2, min(N_FOLDS, len(codes)))
-    return HeldOut(votes[None], codes, None, share)
+    return wrong_rows(votes, codes).astype(np.float64)
