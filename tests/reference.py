@@ -7,6 +7,7 @@ docstrings of the fast code name). Nothing here is optimised, nothing is shared 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -469,3 +470,70 @@ def c_bound_objective(q, held_out, y, unlabeled, imperfect, P, lam, penalty, p):
         votes = mixed_votes(q, unlabeled)
         value = (value + c_bound_or_first_order(votes, imperfect, P, lam)) / 2
     return value + (penalty * kl_of_weights(q, p) if penalty else 0.0)
+
+
+# --- audit: limits for the number of wrong labels of a finite table ---------------------------
+
+
+def hypergeometric_cdf(k, N, M, s):
+    """P(at most k of s rows are wrong), s drawn without replacement from N of which M are."""
+    ways = sum(math.comb(M, j) * math.comb(N - M, s - j) for j in range(min(k, s) + 1))
+    return Fraction(ways, math.comb(N, s))
+
+
+def hypergeometric_upper(N, s, k, delta):
+    """max{M : P(Hyp(N, M, s) ≤ k) > δ}."""
+    return max(M for M in range(N + 1) if hypergeometric_cdf(k, N, M, s) > delta)
+
+
+def hypergeometric_lower(N, s, k, delta):
+    """min{M : P(Hyp(N, M, s) ≥ k) > δ}."""
+    return min(M for M in range(N + 1) if 1 - hypergeometric_cdf(k - 1, N, M, s) > delta)
+
+
+def rising(x, k):
+    product = Fraction(1)
+    for i in range(k):
+        product *= x + i
+    return product
+
+
+def beta_binomial(M, N, a, b):
+    """P(M) for the beta-binomial distribution: C(N, M) B(M+a, N−M+b) / B(a, b)."""
+    return math.comb(N, M) * rising(a, M) * rising(b, N - M) / rising(a + b, N)
+
+
+def prior_posterior_ratio(M, N, flags, a, b):
+    """Prior over posterior of M after rows were checked one by one, by Bayes' theorem."""
+
+    def likelihood(m):
+        product, left, left_wrong = Fraction(1), N, m
+        for wrong in flags:
+            product *= Fraction(left_wrong if wrong else left - left_wrong, left)
+            left, left_wrong = left - 1, left_wrong - wrong
+            if left_wrong < 0 or left_wrong > left:
+                return Fraction(0)
+        return product
+
+    evidence = sum(beta_binomial(m, N, a, b) * likelihood(m) for m in range(N + 1))
+    posterior = beta_binomial(M, N, a, b) * likelihood(M) / evidence
+    return beta_binomial(M, N, a, b) / posterior if posterior else math.inf
+
+
+def confidence_set(N, flags, delta, a, b):
+    """The M whose ratio is below 1/δ after every one of the checks."""
+    left = set(range(N + 1))
+    for t in range(1, len(flags) + 1):
+        left &= {
+            M for M in left if prior_posterior_ratio(M, N, flags[:t], a, b) < 1 / Fraction(delta)
+        }
+    return left
+
+
+def checks_needed(N, allowed, wrong, delta, power):
+    """Fewest checks s that show M ≤ allowed with this power if ``wrong`` labels are wrong."""
+    for s in range(1, N + 1):
+        tolerated = [k for k in range(s + 1) if hypergeometric_upper(N, s, k, delta) <= allowed]
+        if tolerated and hypergeometric_cdf(max(tolerated), N, wrong, s) >= power:
+            return s
+    raise AssertionError("whoever checks all rows knows")

@@ -121,11 +121,17 @@ class Audit:
         """Whether it is guaranteed that at most ``max_error`` of the labels are wrong."""
         return self.most_wrong <= allowed_wrong(self.rows, max_error)
 
+    def reaches_after_correction(self, max_error: float) -> bool:
+        """The same once the wrong labels that were found are corrected."""
+        return self.most_wrong - self.wrong <= allowed_wrong(self.rows, max_error)
+
     def verdict(self, max_error: float) -> str:
         """In words: whether the goal is reached, and if not, whether it could have been."""
         goal = f"at most {_percent(max_error)} wrong"
         if self.reaches(max_error):
             return f"The goal, {goal}, is reached."
+        if self.reaches_after_correction(max_error):
+            return f"The goal, {goal}, is reached once the wrong labels found are corrected."
         best = limit_if_none_wrong(
             self.rows, self.checked, confidence=self.confidence, plan=self.plan
         )
@@ -134,7 +140,7 @@ class Audit:
         fewest = checks_needed(self.rows, max_error, confidence=self.confidence, plan=self.plan)
         return (
             f"The goal, {goal}, is not reached: {self.checked:,} checks are too few. Even with "
-            f"none wrong they show at most {_percent_up(best)}; it takes {fewest:,} or more."
+            f"none wrong they show at most {percent_up(best)}; it takes {fewest:,} or more."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,13 +159,13 @@ class Audit:
     def __str__(self) -> str:
         moment = ", valid at every moment" if self.plan == "sequential" else ""
         text = (
-            f"at most {_percent_up(self.at_most)} of the {self.rows:,} {self.what} are wrong "
+            f"at most {percent_up(self.at_most)} of the {self.rows:,} {self.what} are wrong "
             f"(guaranteed with {_percent(self.confidence)} confidence{moment}, "
             f"{self.checked:,} row{'' if self.checked == 1 else 's'} checked, {self.wrong:,} wrong)"
         )
         if self.wrong:
             text += (
-                f"; at most {_percent_up(self.at_most_after_correction)} once those found are "
+                f"; at most {percent_up(self.at_most_after_correction)} once those found are "
                 f"corrected"
             )
         return text
@@ -174,7 +180,7 @@ def _limits(rows: int, wrong: NDArray[np.bool_], confidence: float, plan: Plan) 
     return Limits(int(low[-1]), int(high[-1]))
 
 
-def _percent_up(share: float) -> str:
+def percent_up(share: float) -> str:
     """A limit for people: rounded up, or the statement would be stronger than its proof."""
     return f"{math.ceil(1000 * share - 1e-9) / 10:.1f}\N{NO-BREAK SPACE}%"
 

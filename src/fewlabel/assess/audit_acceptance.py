@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewlabel.assess.audit_draws import check_drawn
-from fewlabel.assess.audit_limits import check_confidence, excludes, hypergeometric_log_cdf
+from fewlabel.assess.audit_limits import check_confidence, excludes
 from fewlabel.assess.audit_plans import allowed_wrong, smallest_sample
 from fewlabel.bounds.statistics import Floats
 
 _STEPS = 20
-# The first set to be tested holds enough audited rows with this probability, …
-_CHANCE = 0.9
+# The first set to be tested holds enough audited rows with a probability of 0.9, …
+_DEVIATIONS = 1.282
 # … to be accepted with so many wrong ones, if a quarter of the audited rows suffices for that.
 _TOLERATED = (3, 2, 1)
 
@@ -190,8 +191,7 @@ def _thresholds(sure: Floats, n_audited: int, max_error: float, delta: float) ->
 
 
 def _probably_checked(n: int, rows: int, n_audited: int) -> int:
-    """With a probability of 0.9 at least so many of the audited rows fall among ``rows``."""
-    checked = n_audited * rows // n
-    while checked and hypergeometric_log_cdf(checked - 1, n, rows, n_audited) > np.log1p(-_CHANCE):
-        checked -= 1
-    return checked
+    """About so many of the audited rows at least fall among ``rows``, with a probability of 0.9."""
+    share = rows / n
+    variance = n_audited * share * (1.0 - share) * (n - n_audited) / max(n - 1, 1)
+    return max(0, math.floor(n_audited * share - _DEVIATIONS * math.sqrt(variance)))

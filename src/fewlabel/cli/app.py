@@ -216,6 +216,71 @@ def bounds(
 
 
 @app.command()
+def audit(
+    table: Annotated[Path, typer.Argument(help="A table that `fewlabel fit --out` wrote.")],
+    target: Annotated[
+        str | None,
+        typer.Option(help="Column whose labels to audit.", show_default="the one with labels"),
+    ] = None,
+    draw: Annotated[
+        int | None, typer.Option(help="Draw so many rows to check, at random.", min=1)
+    ] = None,
+    checked: Annotated[
+        Path | None, typer.Option(help="The drawn rows with the right labels filled in.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the drawn rows here; with --checked the corrected table."),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Audit all labels, not the accepted ones only.")
+    ] = False,
+    confidence: Annotated[str, typer.Option(help="Of the guarantee.")] = "95%",
+    goal: Annotated[
+        str | None, typer.Option(help="Share of wrong labels to live with, such as 5%.")
+    ] = None,
+    sequential: Annotated[
+        bool,
+        typer.Option(
+            "--sequential",
+            help="Check row after row and stop at will: the limit holds at every moment.",
+        ),
+    ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seed of the draw.", min=0, max=2**63, show_default="a new one"),
+    ] = None,
+    encoding: Encoding = "utf-8",
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Guarantee how many labels are wrong at most, by checking rows drawn at random.
+
+    First --draw rows and fill in their right labels, then name the file with --checked. --goal
+    alone says how many checks it will take. The table itself is never changed.
+    """
+    console = Console(as_json=as_json, quiet=quiet)
+    with console.errors_explained():
+        from fewlabel.cli.audit import AuditOptions, audit_command, share
+
+        options = AuditOptions(
+            target=target,
+            draw=draw,
+            checked=checked,
+            every=every,
+            sequential=sequential,
+            confidence=share(confidence, "--confidence"),
+            goal=None if goal is None else share(goal, "--goal"),
+            seed=seed,
+            out=out,
+            force=force,
+            encoding=encoding,
+        )
+        audit_command(console, table, options)
+
+
+@app.command()
 def report(
     source: Annotated[Path, typer.Argument(help="A model file, or a report in JSON.")],
     kind: Annotated[
