@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from fewlabel._core.atomic import Outputs
 from support.cli_tools import COMMAND, Runner, columns, csv_text, environment, write_table
 
 pytest.importorskip("typer")
@@ -301,7 +302,9 @@ def wait_for_line(process: subprocess.Popen[str], word: str) -> None:
     raise AssertionError(f"the command ended without saying {word!r}")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_interrupted_while_learning(
     number: signal.Signals, code: int, slow_table: Path, tmp_path: Path
 ):
@@ -335,6 +338,8 @@ def test_stopped_while_writing(number: signal.Signals, slow_table: Path, tmp_pat
     left = {path.suffix for path in tmp_path.iterdir()}
     assert left == (set() if number == signal.SIGINT else {".part"})
     assert digest(slow_table) == before
+    Outputs([out])  # the next run removes what is left
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ class Console:
             yield
         except KeyboardInterrupt:
             self.done()
-            self._tell("fewlabel: interrupted; nothing was written.")
+            self._tell("fewlabel: interrupted; what was not finished was not written.")
             raise SystemExit(INTERRUPTED) from None
         except Exception as error:
             if os.environ.get("FEWLABEL_TRACEBACK"):
