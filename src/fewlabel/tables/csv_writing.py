@@ -23,7 +23,7 @@ def write_csv(table: pa.Table, file: IO[str], delimiter: str = ",") -> None:
     """Write formula-safe CSV text."""
     import pyarrow as pa
 
-    style = {"delimiter": delimiter, "lineterminator": _LineFeeds.BREAK}
+    style: dict[str, Any] = {"delimiter": delimiter, "lineterminator": _LineFeeds.BREAK}
     names = formula_safe(pa.array(table.column_names, pa.string())).to_pylist()
     # At the very start of a file, a byte order mark would not be read as part of the first name.
     quoting = csv.QUOTE_ALL if names and names[0].startswith("\ufeff") else csv.QUOTE_MINIMAL
