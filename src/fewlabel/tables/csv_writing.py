@@ -26,7 +26,7 @@ def write_csv(table: pa.Table, file: IO[str], delimiter: str = ",") -> None:
     style: dict[str, Any] = {"delimiter": delimiter, "lineterminator": _LineFeeds.BREAK}
     names = formula_safe(pa.array(table.column_names, pa.string())).to_pylist()
     # At the very start of a file, a byte order mark would not be read as part of the first name.
-    quoting = csv.QUOTE_ALL if names and names[0].startswith("\ufeff") else csv.QUOTE_MINIMAL
+    quoting: Any = csv.QUOTE_ALL if names and names[0].startswith("\ufeff") else csv.QUOTE_MINIMAL
     csv.writer(_LineFeeds(file), quoting=quoting, **style).writerow(names)
     writer = csv.writer(_LineFeeds(file), **style)
     for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
