@@ -189,6 +189,16 @@ BAD = {
     "probabilities of fewer rows": Bad(
         {"v.csv": VOTES, "p.csv": b"a,b\n1,0\n"}, "bounds v.csv --proba p.csv", "1 rows"
     ),
+    "report of something else": Bad(
+        {"r.json": b'{"headline": 1, "classes": 2, "errors": 3, "label_next": 4}'},
+        "report r.json",
+        "not a report in JSON",
+    ),
+    "report of odd parts": Bad(
+        {"r.json": b'{"headline": [], "classes": [{}], "errors": [[]], "label_next": {}}'},
+        "report r.json --format html",
+        "not a report in JSON",
+    ),
     "report of nothing": Bad({"r.json": b"{}"}, "report r.json", "not a report in JSON"),
     "report of a table": Bad({"t.csv": GOOD}, "report t.csv", "refused"),
 }

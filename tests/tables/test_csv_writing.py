@@ -12,8 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fewlabel._core.errors import UserError
-from fewlabel.tables.csv_writing import formula_safe, write_csv
+from fewlabel.tables.csv_writing import formula_safe, python_cells, write_csv
 from fewlabel.tables.reading import _check_names, read_table, write_table
+from fewlabel.tables.target_column import target_labels
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -105,3 +106,38 @@ def test_the_names_of_many_columns_take_no_time():
     assert time.perf_counter() - start < 2  # 40 s when each name was counted
     with pytest.raises(UserError, match="same name: 'column 7'"):
         _check_names([*names, "column 7"], Path("t.csv"))
+
+
+FAR = {
+    "date": pa.array([0, 10**7, None], pa.int32()).cast(pa.date32()),
+    "timestamp": pa.array([0, 10**16, None], pa.timestamp("ms")),
+    "zoned": pa.array([0, 10**16, None], pa.timestamp("ms", "UTC")),
+}
+
+
+@pytest.mark.parametrize("kind", FAR)
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_dates_that_python_does_not_know_are_written(kind: str, ending: str, tmp_path: Path):
+    """Databases write "no end" as the year 29,349, or as any other."""
+    path = tmp_path / f"t.{ending}"
+    write_table(pa.table({"a": ["x", "y", "z"], "when": FAR[kind]}), path, ending)
+    cells = python_cells(read_table(path).column("when"))
+    assert str(cells[0]).startswith("1970-01-01")
+    assert str(cells[1]).startswith("29349-01-26" if kind == "date" else "318857-05-20")
+    assert cells[2] in (None, "")
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary(2)])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_bytes_are_written_as_text(kind, ending: str, tmp_path: Path):
+    column = pa.array([b"ab", b"=1", b"\xff\xfe", None], kind)
+    path = tmp_path / f"t.{ending}"
+    write_table(pa.table({"a": ["x"] * 4, "b": column}), path, ending)
+    formula = "'=1" if ending == "csv" else "=1"
+    assert read_table(path).column("b").to_pylist()[:3] == ["ab", formula, "\ufffd\ufffd"]
+
+
+def test_a_target_of_bytes():
+    assert target_labels(pa.chunked_array([[b"ab", None]]), None).tolist() == ["ab", None]
+    with pytest.raises(UserError, match="type binary, which cannot be read as text"):
+        target_labels(pa.chunked_array([[b"\xff\xfe", None]]), None)

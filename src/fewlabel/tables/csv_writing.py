@@ -62,7 +62,53 @@ def _cells(column: pa.Array) -> list[Any]:
         return list(formula_safe(column).to_pylist())
     if pa.types.is_boolean(column.type):
         return [None if v is None else ("true" if v else "false") for v in column.to_pylist()]
-    return list(column.to_pylist())
+    if is_binary(column.type):
+        return list(formula_safe(pa.array(python_cells(column), pa.string())).to_pylist())
+    return python_cells(column)
+
+
+def is_binary(kind: pa.DataType) -> bool:
+    """Whether cells of a type are bytes."""
+    from pyarrow import types
+
+    return bool(
+        types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_binary_view(kind)
+        or types.is_fixed_size_binary(kind)
+    )
+
+
+def python_cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Cells as Python objects; as text where Python has none: moments of far years, bytes."""
+    import pyarrow as pa
+
+    if is_binary(column.type):
+        return [
+            None if cell is None else cell.decode(errors="replace") for cell in column.to_pylist()
+        ]
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        if not pa.types.is_temporal(column.type):
+            raise
+    if pa.types.is_duration(column.type):
+        return list(column.cast(pa.string()).to_pylist())
+    return _far_moments(column)
+
+
+def _far_moments(column: pa.Array | pa.ChunkedArray) -> list[str | None]:
+    """Moments of any year in ISO 8601; Arrow's own text is wrong beyond the year 32767."""
+    import numpy as np
+    import pyarrow as pa
+
+    kind = column.type
+    unit: Any = "D" if pa.types.is_date32(kind) else "ms"
+    unit = kind.unit if pa.types.is_timestamp(kind) else unit
+    numbers = column.cast(pa.int32() if unit == "D" else pa.int64()).to_pylist()
+    zone = "Z" if pa.types.is_timestamp(kind) and kind.tz else ""
+    moments = (None if n is None else np.datetime64(n, unit) for n in numbers)
+    return [None if moment is None else str(moment) + zone for moment in moments]
 
 
 def formula_safe(column: pa.Array) -> pa.Array:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.tables.csv_writing import CHUNK_ROWS, write_csv
+from fewlabel.tables.csv_writing import CHUNK_ROWS, python_cells, write_csv
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -378,5 +378,7 @@ def _as_text(value: Any) -> str:
 
 
 def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    names = table.column_names
     for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
-        yield from batch.to_pylist()
+        for cells in zip(*map(python_cells, batch.columns)):
+            yield dict(zip(names, cells))
