@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,3 +54,147 @@ def test_outputs_appear_together_or_not_at_all(tmp_path: Path):
 def test_two_outputs_of_one_name(tmp_path: Path):
     with pytest.raises(UserError, match="same name"):
         Outputs([tmp_path / "a.csv", tmp_path / "x" / ".." / "a.csv"])
+
+
+def write(outputs: Outputs, text: str = "new", meanwhile: Callable[[], object] = int) -> None:
+    with outputs:
+        for target in outputs.targets:
+            outputs.path(target).write_text(text)
+        meanwhile()
+
+
+def written(target: Path, text: str = "new", *, force: bool = False) -> None:
+    write(Outputs([target], force=force), text)
+
+
+def test_what_appears_meanwhile_is_not_replaced(tmp_path: Path):
+    first, second = tmp_path / "a.txt", tmp_path / "b.txt"
+    outputs = Outputs([first, second])
+    with pytest.raises(UserError, match="appeared while"):
+        write(outputs, meanwhile=lambda: second.write_text("somebody else's"))
+    # The first had its name already, and lost it again.
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"b.txt": "somebody else's"}
+
+
+def test_a_link_that_appears_meanwhile_is_not_followed(tmp_path: Path):
+    target, other = tmp_path / "a.txt", tmp_path / "other.txt"
+    outputs = Outputs([target])
+    target.symlink_to(other)
+    with pytest.raises(UserError, match="appeared"):
+        write(outputs)
+    assert not other.exists()
+
+
+def test_of_two_runs_to_one_name_one_succeeds(tmp_path: Path):
+    target = tmp_path / "a.txt"
+    with pytest.raises(UserError, match="appeared"):
+        write(Outputs([target]), "one", meanwhile=lambda: write(Outputs([target]), "other"))
+    assert target.read_text() == "other"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*args: object, **options: object) -> None:
+        raise PermissionError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    target = tmp_path / "a.txt"
+    written(target)
+    written(target, "newer", force=True)
+    outputs = Outputs([tmp_path / "b.txt"])
+    with pytest.raises(UserError, match="appeared"):
+        write(outputs, meanwhile=lambda: (tmp_path / "b.txt").write_text("old"))
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"a.txt": "newer", "b.txt": "old"}
+
+
+def test_an_error_between_two_names_takes_the_first_back(tmp_path: Path, monkeypatch):
+    first, second = tmp_path / "a.txt", tmp_path / "b.txt"
+    first.write_text("old")
+    second.write_text("old")
+    replace = os.replace
+
+    def fail(source: Path, target: Path) -> None:
+        if Path(target) == second:
+            raise OSError(errno.EIO, "the disk is broken")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    outputs = Outputs([first, second], force=True)
+    with pytest.raises(OSError, match="broken"):
+        write(outputs)
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"a.txt": "old", "b.txt": "old"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_between_two_names_are_too_late(number: int, tmp_path: Path, monkeypatch):
+    first, second = tmp_path / "a.txt", tmp_path / "b.txt"
+    link = os.link
+
+    def interrupted(source: Path, target: Path) -> None:
+        link(source, target)
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(os, "link", interrupted)
+    handler = signal.getsignal(number)
+    with Outputs([first, second]) as outputs:
+        outputs.path(first).write_text("new")
+        outputs.path(second).write_text("new")
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"a.txt": "new", "b.txt": "new"}
+    assert signal.getsignal(number) == handler
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_permissions_stay(mode: int, tmp_path: Path):
+    target = tmp_path / "a.txt"
+    target.write_text("secret")
+    target.chmod(mode)
+    with Outputs([target], force=True) as outputs:
+        part = outputs.path(target)
+        assert stat.S_IMODE(part.stat().st_mode) == 0o600  # nobody reads along meanwhile
+        part.write_text("new secret")
+    assert stat.S_IMODE(target.stat().st_mode) == mode
+    assert target.read_text() == "new secret"
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path: Path):
+    written(tmp_path / "a.txt")
+    (tmp_path / "b.txt").write_text("")
+    modes = {path.stat().st_mode for path in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
+def test_symbolic_links_stay(tmp_path: Path):
+    (tmp_path / "folder").mkdir()
+    real, link = tmp_path / "folder" / "real.txt", tmp_path / "link.txt"
+    link.symlink_to(real)
+    for _ in range(2):  # dangling, then not
+        with pytest.raises(UserError, match="exists already"):
+            written(link)
+        written(link, force=True)
+        assert link.is_symlink()
+        assert real.read_text() == "new"
+    assert [p.name for p in real.parent.iterdir()] == ["real.txt"]
+
+
+def test_devices_are_not_replaced(tmp_path: Path):
+    (tmp_path / "null.csv").symlink_to("/dev/null")
+    with pytest.raises(UserError, match="no ordinary file"):
+        written(tmp_path / "null.csv", force=True)
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    with pytest.raises(UserError):
+        written(tmp_path / "loop.csv", force=True)
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path):
+    target = tmp_path / "a.txt"
+    stale = tmp_path / ".a.txt.0123abcd.part"
+    others = [tmp_path / ".b.txt.0123abcd.part", tmp_path / ".a.txt.part", tmp_path / "a.txt.part"]
+    for path in (stale, *others):
+        path.write_text("half")
+    with Outputs([target]) as outputs:
+        assert not stale.exists()
+        outputs.path(target).write_text("new")
+        # A file that is being written is none: another process, another look.
+        Outputs([target], force=True)
+    assert target.read_text() == "new"
+    assert sorted(tmp_path.iterdir()) == sorted([target, *others])

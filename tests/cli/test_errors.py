@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from fewlabel._core.atomic import Outputs
 from support.cli_tools import COMMAND, Runner, columns, csv_text, environment, write_table
 
 pytest.importorskip("typer")
@@ -188,6 +189,16 @@ BAD = {
     "probabilities of fewer rows": Bad(
         {"v.csv": VOTES, "p.csv": b"a,b\n1,0\n"}, "bounds v.csv --proba p.csv", "1 rows"
     ),
+    "report of something else": Bad(
+        {"r.json": b'{"headline": 1, "classes": 2, "errors": 3, "label_next": 4}'},
+        "report r.json",
+        "not a report in JSON",
+    ),
+    "report of odd parts": Bad(
+        {"r.json": b'{"headline": [], "classes": [{}], "errors": [[]], "label_next": {}}'},
+        "report r.json --format html",
+        "not a report in JSON",
+    ),
     "report of nothing": Bad({"r.json": b"{}"}, "report r.json", "not a report in JSON"),
     "report of a table": Bad({"t.csv": GOOD}, "report t.csv", "refused"),
 }
@@ -301,7 +312,9 @@ def wait_for_line(process: subprocess.Popen[str], word: str) -> None:
     raise AssertionError(f"the command ended without saying {word!r}")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_interrupted_while_learning(
     number: signal.Signals, code: int, slow_table: Path, tmp_path: Path
 ):
@@ -335,6 +348,8 @@ def test_stopped_while_writing(number: signal.Signals, slow_table: Path, tmp_pat
     left = {path.suffix for path in tmp_path.iterdir()}
     assert left == (set() if number == signal.SIGINT else {".part"})
     assert digest(slow_table) == before
+    Outputs([out])  # the next run removes what is left
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -54,3 +56,12 @@ def test_rounds_and_confusion(fitted):
     confusion = ConfusionBoundDisplay.from_estimator(clf, ax=rounds.ax_)
     shown = confusion.ax_.images[0].get_array()
     np.testing.assert_allclose(shown, np.minimum(clf.confusion_bound_, 1))
+
+
+@pytest.mark.parametrize("name", ["ThresholdDisplay", "RoundsDisplay", "ConfusionBoundDisplay"])
+def test_without_matplotlib_the_extra_is_named(name, fitted, monkeypatch):
+    from fewlabel.report import plots
+
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"fewlabel\[cli\]"):
+        getattr(plots, name).from_estimator(fitted[0])

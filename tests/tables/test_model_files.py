@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import importlib
+import io
 import json
+import os
 import pickle
+import subprocess
+import sys
+import types
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
+from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
 
 from fewlabel import FewLabelClassifier
 from fewlabel._core.errors import UserError
 from fewlabel.ensemble.families import FAMILIES
+from fewlabel.ensemble.mixed_vote import MixedVote
+from fewlabel.tables import model_archive
 from fewlabel.tables.columns import make_transformer, plan_columns, to_frame
-from fewlabel.tables.model_files import (
-    TRUSTED_TYPES,
-    TableModel,
-    check_model_file,
-    load_model,
-    save_model,
-)
+from fewlabel.tables.model_archive import check_archive, read_archive, write_archive
+from fewlabel.tables.model_files import TableModel, load_model, save_model
+from fewlabel.tables.trusted_types import CLASSES, LIBRARY_TYPES, TELL_SKOPS
+from support.cli_tools import environment
 
 pa = pytest.importorskip("pyarrow")
 sio = pytest.importorskip("skops.io")
@@ -59,22 +69,42 @@ def small_model(**changes: object) -> TableModel:
 
 
 @pytest.fixture(scope="module")
-def mixed() -> FewLabelClassifier:
+def mixed_parts() -> dict[str, object]:
     """A vote of every family; 60 columns, so that label spreading looks at components of them."""
     X, codes = make_blobs(160, 60, centers=3, cluster_std=9.0, random_state=0)
-    X = X.astype(np.float32)  # as the command line hands it over
+    table = pa.table({f"c{k}": column for k, column in enumerate(X.T)})
+    plan = plan_columns(table, leave_out={})
+    transformer = make_transformer(plan)
+    X = transformer.fit_transform(to_frame(table, plan))
     target = np.array(["a", "b", "c"], dtype=object)[codes]
     target[40:] = None
     clf = FewLabelClassifier(posterior="uniform", missing_label=None, random_state=0, max_iter=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return clf.fit(X, target)
+        clf.fit(X, target)
+    return {"clf": clf, "plan": plan, "transformer": transformer}
 
 
 @pytest.fixture(scope="module")
-def saved_mixed(mixed: FewLabelClassifier, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mixed(mixed_parts) -> FewLabelClassifier:
+    return mixed_parts["clf"]
+
+
+def mixed_model(parts) -> TableModel:
+    clf = parts["clf"]
+    return small_model(
+        plan=parts["plan"],
+        transformer=parts["transformer"],
+        first=clf.initial_estimator_,
+        final=clf.estimator_,
+        thresholds=[0.5, 0.5, 0.75],
+    )
+
+
+@pytest.fixture(scope="module")
+def saved_mixed(mixed_parts, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "mixed.skops"
-    save_model(small_model(first=mixed.initial_estimator_, final=mixed.estimator_), path)
+    save_model(mixed_model(mixed_parts), path)
     return path
 
 
@@ -137,7 +167,7 @@ def test_versions_are_recorded(saved: Path):
 
     from fewlabel import __version__
 
-    manifest = check_model_file(saved)
+    manifest = check_archive(saved)
     assert manifest["fewlabel"] == __version__
     assert manifest["scikit-learn"] == sklearn.__version__
 
@@ -228,12 +258,26 @@ def test_a_later_format(saved: Path, tmp_path: Path):
         load_model(path)
 
 
-def test_another_scikit_learn_is_told_of(saved: Path, tmp_path: Path):
+def test_another_scikit_learn_is_told_of_once(saved_mixed: Path, tmp_path: Path):
     def change(members, manifest):
         manifest["scikit-learn"] = "0.1"
+        version = f'"\\"{sklearn.__version__}\\""'.encode()
+        assert members["schema.json"].count(version) > 5  # estimators know their version, too
+        members["schema.json"] = members["schema.json"].replace(version, b'"\\"0.1\\""')
+
+    path = rewritten(saved_mixed, tmp_path / "old.skops", change, honest_sums=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        load_model(path)
+    assert ["scikit-learn 0.1" in str(warning.message) for warning in caught] == [True]
+
+
+def test_an_older_format(saved: Path, tmp_path: Path):
+    def change(members, manifest):
+        manifest.update(format_version=1, fewlabel="0.1.0")
 
     path = rewritten(saved, tmp_path / "old.skops", change, honest_sums=True)
-    with pytest.warns(UserWarning, match=r"scikit-learn 0\.1"):
+    with pytest.raises(UserError, match=r"older format.*Train the model again"):
         load_model(path)
 
 
@@ -254,7 +298,7 @@ def test_flipped_bytes_are_refused_or_harmless(saved: Path, tmp_path: Path):
             data[place] ^= 1 << int(rng.integers(8))
         (tmp_path / "flipped.skops").write_bytes(data)
         try:
-            check_model_file(tmp_path / "flipped.skops")
+            check_archive(tmp_path / "flipped.skops")
         except UserError:
             refused += 1
     assert refused > 40  # a few bytes of a ZIP file mean nothing
@@ -286,6 +330,311 @@ def test_the_list_of_types_is_not_longer_than_needed(saved: Path, saved_mixed: P
     for path in (saved, saved_mixed):
         with zipfile.ZipFile(path) as archive:
             schema += archive.read("schema.json").decode()
-    for name in TRUSTED_TYPES:
-        if name.startswith(("sklearn.", "fewlabel.")) and "_RemainderColsList" not in name:
+    for name in (*LIBRARY_TYPES, *CLASSES):
+        if name.startswith("sklearn.") or name in CLASSES:
             assert f'"{name.rpartition(".")[2]}"' in schema
+
+
+# --- one file for one model, of a modest size ------------------------------------------------
+
+
+def test_equal_models_are_equal_files(tmp_path: Path):
+    for name in ("one", "other"):
+        save_model(small_model(), tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+def test_a_file_is_not_larger_than_a_compressed_pickle(mixed_parts, saved_mixed: Path):
+    pickled = zlib.compress(pickle.dumps(mixed_model(mixed_parts)))
+    assert saved_mixed.stat().st_size < len(pickled)
+    with zipfile.ZipFile(saved_mixed) as archive:
+        assert len(archive.namelist()) < 300  # ten times as many with each tree on its own
+
+
+def test_trees_come_back_bit_for_bit(saved: Path):
+    was, now = small_model().final, load_model(saved).final
+    assert len(now.estimators_) == len(was.estimators_)
+    for old, new in zip(was.estimators_, now.estimators_):
+        assert type(new) is type(old)
+        assert (new.random_state, new.get_params()) == (old.random_state, old.get_params())
+        before, after = old.tree_.__getstate__(), new.tree_.__getstate__()
+        assert before["max_depth"] == after["max_depth"]
+        for part in ("nodes", "values"):
+            np.testing.assert_array_equal(before[part], after[part])
+    np.testing.assert_array_equal(now.feature_importances_, was.feature_importances_)
+
+
+def test_files_name_our_classes_by_keys(saved_mixed: Path):
+    with zipfile.ZipFile(saved_mixed) as archive:
+        schema = archive.read("schema.json").decode()
+    assert "fewlabel." not in schema
+    for key, path in CLASSES.items():
+        module, _, name = path.rpartition(".")
+        assert getattr(importlib.import_module(module), name).__name__ == name
+        assert key == key.lower()
+
+
+def test_a_class_may_move(saved_mixed: Path, monkeypatch: pytest.MonkeyPatch):
+    """The file knows the key only; the key leads to wherever the class is."""
+    elsewhere = types.ModuleType("fewlabel_elsewhere")
+    elsewhere.Ballot = type("Ballot", (MixedVote,), {})  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fewlabel_elsewhere", elsewhere)
+    monkeypatch.setitem(CLASSES, "mixed-vote", "fewlabel_elsewhere.Ballot")
+    monkeypatch.setattr(model_archive, "TELL_SKOPS", [*TELL_SKOPS, "fewlabel_elsewhere.Ballot"])
+    assert type(load_model(saved_mixed).final).__name__ == "Ballot"
+
+
+def test_what_cannot_be_stored_is_told_when_it_is_saved(tmp_path: Path):
+    with pytest.raises(UserError, match=r"cannot hold .*GradientBoosting"):
+        write_archive({"model": GradientBoostingClassifier()}, tmp_path / "m.skops")
+
+
+def test_sparse_rows_can_be_stored(tmp_path: Path):
+    rows = csr_array(np.eye(4))
+    write_archive({"rows": rows}, tmp_path / "m.skops")
+    np.testing.assert_array_equal(
+        read_archive(tmp_path / "m.skops")["rows"].toarray(), rows.toarray()
+    )
+
+
+def test_the_file_that_was_checked_is_the_one_that_is_read(saved: Path, tmp_path, monkeypatch):
+    path, evil = tmp_path / "m.skops", tmp_path / "evil.skops"
+    path.write_bytes(saved.read_bytes())
+    sio.dump({"plan": []}, evil)
+    opened = []
+    open_ = Path.open
+
+    def swap_after(self: Path, *args, **options):
+        file = open_(self, *args, **options)
+        opened.append(self)
+        evil.replace(path)
+        return file
+
+    monkeypatch.setattr(Path, "open", swap_after)
+    assert load_model(path).target == "y"
+    assert opened == [path]
+
+
+# --- forged files ----------------------------------------------------------------------------
+
+
+REFUSE = """
+import resource, sys, time
+from pathlib import Path
+import skops.io
+from fewlabel._core.errors import UserError
+from fewlabel.tables.model_files import load_model
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.process_time()
+for name in sys.argv[1:]:
+    try:
+        load_model(Path(name))
+    except UserError:
+        continue
+    raise SystemExit(f"{name} was read")
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(peak / 1024, time.process_time() - start)
+"""
+
+
+def deflated(path: Path, members: dict[str, bytes], manifest: dict[str, object]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+        archive.writestr("fewlabel.json", json.dumps(manifest))
+
+
+def bombs(folder: Path) -> list[Path]:
+    """Files of less than a megabyte that would become hundreds."""
+    blanks = b" " * (200 * 2**20)
+    members = {
+        "schema": {"schema.json": b'{"a": ' + blanks + b"1}"},
+        "many values": {"schema.json": b"[" + b"[]," * 8_000_000 + b"1]"},
+        "arrays": {f"{k}.npy": blanks[: 25 * 2**20] for k in range(8)},
+    }
+    for name, parts in members.items():
+        manifest = {"format": "fewlabel model", "format_version": 2}
+        sums = {part: hashlib.sha256(data).hexdigest() for part, data in parts.items()}
+        deflated(folder / f"{name}.skops", parts, {**manifest, "members": sums})
+    with zipfile.ZipFile(folder / "manifest.skops", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("fewlabel.json", b"[" + blanks + b"]")
+    return sorted(folder.iterdir())
+
+
+def test_bombs_are_refused_at_once(tmp_path: Path):
+    paths = bombs(tmp_path)
+    assert all(path.stat().st_size < 2**20 for path in paths)
+    answer = subprocess.run(
+        [sys.executable, "-c", REFUSE, *map(str, paths)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+    assert answer.returncode == 0, answer.stderr
+    peak, seconds = map(float, answer.stdout.split())
+    assert peak < 300  # MB
+    assert seconds < 10
+
+
+HUGE = {"too long": ("<f8", (2**40,)), "huge items": ("<U500000000", (0,)), "objects": ("|O", (1,))}
+
+
+@pytest.mark.parametrize("kind", HUGE)
+def test_headers_of_arrays_promise_no_more_than_there_is(kind: str, saved: Path, tmp_path: Path):
+    dtype, shape = HUGE[kind]
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": dtype, "fortran_order": False, "shape": shape}
+    )
+
+    def forge(members, manifest):
+        name = next(name for name in members if name.endswith(".npy"))
+        members[name] = header.getvalue()
+
+    path = rewritten(saved, tmp_path / "forged.skops", forge, honest_sums=True)
+    with pytest.raises(UserError, match="refused"):
+        check_archive(path)
+
+
+def forged_part(saved: Path, target: Path, change) -> Path:
+    """A model file with forged arrays; what is changed is what was written."""
+    content = skops_content(saved)
+    change(content)
+    with zipfile.ZipFile(io.BytesIO(sio.dumps(content))) as raw:
+        members = {name: raw.read(name) for name in raw.namelist()}
+    names = dict(zip(members, members))
+    schema = model_archive._renumbered(json.loads(members["schema.json"]), names, {})
+    members["schema.json"] = json.dumps(schema).encode()
+    manifest = {
+        "format": "fewlabel model",
+        "format_version": 2,
+        "scikit-learn": sklearn.__version__,
+    }
+    manifest["members"] = {n: hashlib.sha256(d).hexdigest() for n, d in members.items()}
+    deflated(target, members, manifest)
+    return target
+
+
+def skops_content(path: Path):
+    """What is in a model file, with packed trees."""
+    _, members = model_archive._checked_members(path)
+    stored = io.BytesIO()
+    with zipfile.ZipFile(stored, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return sio.loads(stored.getvalue(), trusted=TELL_SKOPS)
+
+
+def at(array, value, place=0):
+    array[place] = value
+
+
+FORGED_TREES = {
+    "a child far away": lambda f: at(f.estimators_.nodes["left_child"], 10**9),
+    "a negative child": lambda f: at(f.estimators_.nodes["right_child"], -7),
+    "its own child": lambda f: at(f.estimators_.nodes["left_child"], 0),
+    "a child before its parent": lambda f: at(f.estimators_.nodes["right_child"], 0, 2),
+    "one child": lambda f: at(f.estimators_.nodes["left_child"], -1),
+    "a feature far away": lambda f: at(f.estimators_.nodes["feature"], 2**40),
+    "a negative feature": lambda f: at(f.estimators_.nodes["feature"], -9),
+    "short nodes": lambda f: f.estimators_.nodes.update(
+        threshold=f.estimators_.nodes["threshold"][:-3]
+    ),
+    "nodes of another type": lambda f: f.estimators_.nodes.update(
+        left_child=f.estimators_.nodes["left_child"].astype(float)
+    ),
+    "no threshold": lambda f: f.estimators_.nodes.pop("threshold"),
+    "few values": lambda f: setattr(f.estimators_, "values", f.estimators_.values[:-1]),
+    "values of other classes": lambda f: setattr(
+        f.estimators_, "values", np.concatenate([f.estimators_.values] * 2, axis=2)
+    ),
+    "values that are none": lambda f: at(f.estimators_.values, np.nan),
+    "more nodes in one tree": lambda f: at(f.estimators_.n_nodes, f.estimators_.n_nodes[0] + 1),
+    "a negative number of nodes": lambda f: at(f.estimators_.n_nodes, -(2**62)),
+    "other features": lambda f: setattr(f, "n_features_in_", 10**6),
+    "other features of trees": lambda f: f.estimators_.settings.update(n_features_in_=10**6),
+    "other classes": lambda f: setattr(f, "n_classes_", 3),
+    "other classes of trees": lambda f: f.estimators_.settings.update(n_classes_=np.int64(3)),
+    "trees that are none": lambda f: setattr(f, "estimators_", [1, 2]),
+    "threads without end": lambda f: setattr(f, "n_jobs", 10**6),
+    "no classes": lambda f: delattr(f, "classes_"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED_TREES)
+def test_forged_trees_are_refused(kind: str, saved: Path, tmp_path: Path):
+    def change(content):
+        FORGED_TREES[kind](content["final"])
+
+    path = forged_part(saved, tmp_path / "forged.skops", change)
+    with pytest.raises(UserError, match="refused"):
+        load_model(path)
+
+
+def machine_of(content) -> SVC:
+    return next(v.model for v in content["final"].estimators if isinstance(v.model, SVC))
+
+
+FORGED_MACHINES = {
+    "counts": lambda m: at(m._n_support, 10**6),
+    "a negative count": lambda m: at(m._n_support, -1),
+    "coefficients": lambda m: setattr(m, "_dual_coef_", m._dual_coef_[:, :1]),
+    "intercepts": lambda m: setattr(m, "_intercept_", m._intercept_[:0]),
+    "vectors": lambda m: setattr(m, "support_vectors_", m.support_vectors_[:, :1]),
+    "fewer vectors": lambda m: setattr(m, "support_vectors_", m.support_vectors_[:1]),
+    "types": lambda m: setattr(m, "support_", m.support_.astype(np.int64)),
+    "probabilities": lambda m: setattr(m, "_probA", np.ones(1)),
+    "classes": lambda m: setattr(m, "classes_", np.arange(50)),
+    "a kernel": lambda m: setattr(m, "kernel", "precomputed"),
+    "sparse": lambda m: setattr(m, "_sparse", True),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED_MACHINES)
+def test_forged_support_vectors_are_refused(kind: str, saved_mixed: Path, tmp_path: Path):
+    path = forged_part(
+        saved_mixed, tmp_path / "f.skops", lambda c: FORGED_MACHINES[kind](machine_of(c))
+    )
+    with pytest.raises(UserError, match="refused"):
+        load_model(path)
+
+
+def with_classes(forest, names):
+    new = copy.copy(forest)
+    new.classes_ = np.array(names, dtype=object)
+    return new
+
+
+FORGED_CONTENT = {
+    "thresholds": lambda c: c.update(thresholds=[0.5]),
+    "thresholds of text": lambda c: c.update(thresholds=["a", "b"]),
+    "no plan": lambda c: c.update(plan=[]),
+    "a plan of unknown kinds": lambda c: c["plan"][0].update(kind="magic"),
+    "a column less": lambda c: c["plan"].pop(0),
+    "no summary": lambda c: c.update(summary="[]"),
+    "other classes": lambda c: c.update(final=with_classes(c["final"], ["x", "y"])),
+    "no model": lambda c: c.update(final=None),
+    "no part": lambda c: c.pop("first"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED_CONTENT)
+def test_parts_that_do_not_fit_together_are_refused(kind: str, saved: Path, tmp_path: Path):
+    path = forged_part(saved, tmp_path / "forged.skops", FORGED_CONTENT[kind])
+    with pytest.raises(UserError, match="refused"):
+        load_model(path)
+
+
+def test_sparse_rows_with_wild_columns_are_refused(tmp_path: Path):
+    rows = csr_array(np.eye(4))
+    rows.indices[0] = 10**8
+    write_archive({"rows": rows}, tmp_path / "m.skops")
+    with pytest.raises(UserError, match="refused"):
+        read_archive(tmp_path / "m.skops")
+
+
+def test_something_that_is_no_file(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.skops")
+    with pytest.raises(UserError, match="no ordinary file"):
+        load_model(tmp_path / "pipe.skops")

@@ -12,6 +12,7 @@ from sklearn import get_config
 from sklearn.ensemble import VotingClassifier
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
+from sklearn.tree._tree import NODE_DTYPE, Tree
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import (
@@ -29,7 +30,7 @@ from sklearn.utils.validation import (
 from fewlabel._core.arrays import RowView
 
 # scikit-learn's own vocabulary for parameters, passed on to the estimators.
-__all__ = ["HasMethods", "Interval", "StrOptions"]
+__all__ = ["NODE_DTYPE", "HasMethods", "Interval", "StrOptions"]
 
 n_rows: Callable[[Any], int] = _num_samples
 
@@ -105,3 +106,19 @@ def fit_weight_name(estimator: Any) -> str | None:
         taken = all(fit_weight_name(voter) == "sample_weight" for voter in voters)
         return "sample_weight" if taken else None
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def make_tree(
+    n_features: int, n_classes: int, max_depth: int, nodes: NDArray[Any], values: NDArray[Any]
+) -> Any:
+    """A fitted tree of one target from its nodes, which scikit-learn does not check."""
+    tree = Tree(n_features, np.array([n_classes], dtype=np.intp), 1)
+    tree.__setstate__(
+        {"max_depth": max_depth, "node_count": len(nodes), "nodes": nodes, "values": values}
+    )
+    return tree
+
+
+def is_tree(value: Any) -> bool:
+    """Whether something is the inside of a fitted decision tree."""
+    return isinstance(value, Tree)

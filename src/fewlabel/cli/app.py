@@ -323,6 +323,9 @@ def _terminated(number: int, frame: Any) -> None:
 def main() -> None:
     """Entry point of the ``fewlabel`` command."""
     signal.signal(signal.SIGTERM, _terminated)
+    # A terminal that is closed ends the command, unless nohup said otherwise.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _terminated)
     if not sys.warnoptions:
         # What concerns the user is caught and told; the rest is from libraries to programmers.
         warnings.simplefilter("ignore")

@@ -198,7 +198,13 @@ def report_command(
 ) -> None:
     """Render the summary of a model file or of a report in JSON."""
     kind = kind or (format_of(out) if out is not None else "md")
-    text = render(_stored_summary(source), kind)
+    summary = _stored_summary(source)
+    try:
+        text = render(summary, kind)
+    except Exception as error:  # whatever is not where a report has it
+        if isinstance(error, ImportError):
+            raise
+        raise _no_report(source, error) from error
     if out is None:
         console.say(text.rstrip("\n"))
         return
@@ -216,11 +222,15 @@ def _stored_summary(source: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise UserError(f"There is no file '{shorten(source)}'.", "Check the name.") from None
     except (ValueError, TypeError, RecursionError) as error:
-        raise UserError(
-            f"'{shorten(source)}' is not a report in JSON ({shorten(error, 80)}).",
-            "Use what `fewlabel fit --report FILE.json` wrote, or a model file.",
-        ) from error
+        raise _no_report(source, error) from error
     return dict(summary)
+
+
+def _no_report(source: Path, error: Exception) -> UserError:
+    return UserError(
+        f"'{shorten(source)}' is not a report in JSON ({shorten(error, 80)}).",
+        "Use what `fewlabel fit --report FILE.json` wrote, or a model file.",
+    )
 
 
 def demo_command(

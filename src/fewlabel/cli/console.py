@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +19,19 @@ INTERRUPTED = 130
 
 # Seconds after which somebody who waits wants to hear that a family of voters is trained.
 _LONG = 5.0
+
+
+# Kinds of characters that a terminal obeys: controls, formats, halves of characters.
+_OBEYED = ("Cc", "Cf", "Cs")
+# Controls of 8-bit terminals, and what turns the direction of writing.
+_LATER_CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """Text without characters that a terminal obeys; names of classes may contain any."""
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c) not in _OBEYED else "·" for c in text
+    )
 
 
 class Console:
@@ -46,7 +61,7 @@ class Console:
         if self._status is not None:
             from rich.markup import escape
 
-            self._status.update(escape(f"{text} …"))
+            self._status.update(escape(harmless(f"{text} …")))
         else:
             self._tell(f"{text} …")
 
@@ -87,14 +102,17 @@ class Console:
     def say(self, text: str) -> None:
         """Print a line of the result, unless JSON was asked for."""
         if not (self.quiet or self.as_json):
-            sys.stdout.write(f"{text}\n")
+            sys.stdout.write(f"{harmless(text)}\n")
 
     def result(self, value: dict[str, Any]) -> None:
         """Print the result for machines, if that was asked for."""
         if self.as_json:
             from fewlabel.report.summarize import plain  # not needed to show the help
 
-            sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, indent=1) + "\n")
+            text = json.dumps(plain(value), ensure_ascii=False, indent=1)
+            # JSON escapes the old control characters only.
+            text = _LATER_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+            sys.stdout.write(f"{text}\n")
 
     def table(self, head: list[str], rows: list[list[str]]) -> None:
         """Print aligned columns."""
@@ -117,7 +135,7 @@ class Console:
             self._tell(f"  {remedy}")
 
     def _tell(self, text: str) -> None:
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{harmless(text)}\n")
         sys.stderr.flush()
 
     @contextmanager
@@ -130,7 +148,7 @@ class Console:
             yield
         except KeyboardInterrupt:
             self.done()
-            self._tell("fewlabel: interrupted; nothing was written.")
+            self._tell("fewlabel: interrupted; what was not finished was not written.")
             raise SystemExit(INTERRUPTED) from None
         except Exception as error:
             if os.environ.get("FEWLABEL_TRACEBACK"):

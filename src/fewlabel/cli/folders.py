@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._core.errors import UserError, shorten
-from fewlabel.chunks.dask_rows import DaskRows, open_client
+from fewlabel.chunks.dask_rows import DaskRows, NoWorkersError, open_client
 from fewlabel.chunks.local import UnlabeledRows
 from fewlabel.chunks.rows import Rows
 from fewlabel.chunks.source import open_chunks
@@ -135,7 +135,11 @@ def _rows(folder: Path, scheduler: str | None, layout: TableLayout, out: Path) -
     try:
         with open_client(scheduler) as client:
             yield DaskRows(folder, client, layout=layout, out=out)
-    except (ConnectionError, MemoryError) as error:  # they say themselves what to do
+    except (
+        ConnectionError,
+        MemoryError,
+        NoWorkersError,
+    ) as error:  # they say themselves what to do
         raise UserError(str(error)) from error
 
 

@@ -29,6 +29,7 @@ from fewlabel.tables.columns import (
     plan_columns,
     to_frame,
 )
+from fewlabel.tables.csv_writing import python_cells
 from fewlabel.tables.model_files import TableModel
 from fewlabel.tables.reading import delimiter_of, read_table
 from fewlabel.tables.target_column import check_labels, require_column, target_labels
@@ -304,6 +305,6 @@ def _cells(table: pa.Table, rows: Ints, leave_out: set[str | None]) -> list[dict
     names = [name for name in table.column_names if name not in leave_out][:_CELLS_SHOWN]
     part = table.select(names).take(rows.tolist())
     return [
-        {name: "" if cell is None else shorten(cell, 80) for name, cell in row.items()}
-        for row in part.to_pylist()
+        {name: "" if cell is None else shorten(cell, 80) for name, cell in zip(names, row)}
+        for row in zip(*map(python_cells, part.columns))
     ]

@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 _BOUND, _VOTES, _REST = "#b4491a", "#0d7a70", "#d9dcd8"
 
 
-def _axes(ax: Axes | None, **options: Any) -> Axes:
+def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("Plots need matplotlib: pip install 'fewlabel[cli]'") from error
-    return plt.subplots(**options)[1] if ax is None else ax
+    return plt
+
+
+def _axes(ax: Axes | None) -> Axes:
+    return _pyplot().subplots()[1] if ax is None else ax
 
 
 @dataclass
@@ -70,12 +74,12 @@ class ThresholdDisplay:
 
     def plot(self, figure: Figure | None = None) -> Self:
         """Draw one small picture for each class."""
-        import matplotlib.pyplot as plt
-
         n_columns = min(4, max(1, len(self.curves)))
         n_rows = -(-max(1, len(self.curves)) // n_columns)
         size = (3.2 * n_columns, 2.4 * n_rows)
-        self.figure_ = plt.figure(figsize=size, layout="constrained") if figure is None else figure
+        if figure is None:
+            figure = _pyplot().figure(figsize=size, layout="constrained")
+        self.figure_ = figure
         self.axes_ = self.figure_.subplots(n_rows, n_columns, sharex=True, squeeze=False)
         for ax in self.axes_.flat[len(self.curves) :]:
             ax.set_visible(False)

@@ -127,9 +127,22 @@ def timestamps(column: pa.ChunkedArray) -> pd.Series:
         return pd.to_datetime(series, utc=True)
     text = text_of(column)
     iso = pc.if_else(pc.match_substring_regex(text, _ISO_DATE), text, None)
-    return pd.to_datetime(
-        pd.Series(iso.to_pylist(), dtype=object), format="ISO8601", utc=True, errors="coerce"
-    )
+    series = pd.Series(iso.to_pylist(), dtype=object)
+    moments = pd.to_datetime(series, format="ISO8601", utc=True, errors="coerce")
+    # pandas before 3 counts nanoseconds, which end in 2262; a far future needs no time of day.
+    far = series[moments.isna() & series.notna()]
+    if len(far):
+        days = [_day(cell) for cell in far]
+        moments = moments.dt.as_unit("ms").copy()
+        moments[far.index] = pd.Series(days, far.index, "datetime64[ms]").dt.tz_localize("UTC")
+    return moments
+
+
+def _day(text: str) -> np.datetime64:
+    try:
+        return np.datetime64(text[:10], "ms")
+    except ValueError:  # the 31st of February
+        return np.datetime64("NaT", "ms")
 
 
 def dates(column: pa.ChunkedArray) -> np.ndarray:

@@ -294,7 +294,8 @@ def to_frame(
     import pandas as pd
 
     used = [column for column in plan if column.kind != "left out"]
-    absent = [column.name for column in used if column.name not in table.column_names]
+    present = set(table.column_names)
+    absent = [column.name for column in used if column.name not in present]
     if absent:
         raise UserError(
             f"The table lacks columns that the model was trained with: {listing(absent)}.",

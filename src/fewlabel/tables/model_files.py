@@ -1,110 +1,23 @@
-"""Model files that cannot run code: skops archives with an explicit list of types.
+"""Model files: all that is needed to label the rows of a new table, in a file that runs no code.
 
-A model file is a zip archive written by skops, with one more member, ``fewlabel.json``: what made
-the file, and the SHA-256 of every other member. Before anything is constructed, the members are
-compared with these sums and every type that the archive names is compared with ``TRUSTED_TYPES``.
-The sums detect damage and careless edits; against a forger it is the list of types that protects.
-Nothing is ever unpickled.
+:mod:`fewlabel.tables.model_archive` says how such a file is written and checked,
+:mod:`fewlabel.tables.trusted_types` what it may contain.
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
-import warnings
-import zipfile
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.tables.columns import Column
+import numpy as np
 
-FORMAT = "fewlabel model"
-FORMAT_VERSION = 1
-
-TRUSTED_TYPES = frozenset(
-    {
-        "builtins.bool",
-        "builtins.dict",
-        "builtins.float",
-        "builtins.int",
-        "builtins.list",
-        "builtins.slice",
-        "builtins.str",
-        "builtins.tuple",
-        "builtins.type",
-        "fewlabel.baselines.label_spreading.LabelSpreadingClassifier",
-        "fewlabel.baselines.qns3vm.QNS3VMClassifier",
-        "fewlabel.baselines.semi_lda.SemiLDAClassifier",
-        "fewlabel.ensemble.families.RangeScaler",
-        "fewlabel.ensemble.families.Voter",
-        "fewlabel.ensemble.mixed_vote.MixedVote",
-        "numpy.bool",
-        "numpy.bool_",
-        "numpy.dtype",
-        "numpy.float32",
-        "numpy.float64",
-        "numpy.int64",
-        "numpy.ndarray",
-        "sklearn.compose._column_transformer.ColumnTransformer",
-        "sklearn.compose._column_transformer._RemainderColsList",  # scikit-learn before 1.9
-        "sklearn.decomposition._pca.PCA",
-        "sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
-        "sklearn.ensemble._forest.ExtraTreesClassifier",
-        "sklearn.ensemble._forest.RandomForestClassifier",
-        "sklearn.impute._base.MissingIndicator",
-        "sklearn.impute._base.SimpleImputer",
-        "sklearn.pipeline.Pipeline",
-        "sklearn.preprocessing._data.StandardScaler",
-        "sklearn.preprocessing._encoders.OneHotEncoder",
-        "sklearn.svm._classes.SVC",
-        "sklearn.tree._classes.DecisionTreeClassifier",
-        "sklearn.tree._classes.ExtraTreeClassifier",
-        "sklearn.tree._tree.Tree",
-    }
-)
-"""Every type that a model file may contain."""
-
-TRUSTED_LOADERS = frozenset(
-    {
-        "DTypeNode",
-        "DictNode",
-        "JsonNode",
-        "ListNode",
-        "NdArrayNode",
-        "ObjectNode",
-        "SliceNode",
-        "TreeNode",
-        "TupleNode",
-        "TypeNode",
-    }
-)
-"""How skops may rebuild them; the loaders of functions, methods and partials are not here."""
-
-# Of these, skops itself asks to be told that they are trusted.
-_TELL_SKOPS = [
-    *sorted(name for name in TRUSTED_TYPES if name.startswith("fewlabel.")),
-    "numpy.dtype",
-    "sklearn.compose._column_transformer._RemainderColsList",
-    "sklearn.tree._tree.Tree",
-]
-_MANIFEST = "fewlabel.json"
-
-# What reading a damaged archive raises; RuntimeError: a member seems to be encrypted.
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    json.JSONDecodeError,
-    UnicodeDecodeError,
-    KeyError,
-    EOFError,
-    OSError,
-    RuntimeError,
-)
+from fewlabel._core.errors import shorten
+from fewlabel.bounds.votes import vote_matrix
+from fewlabel.tables.columns import Column, to_frame
+from fewlabel.tables.model_archive import read_archive, refused, write_archive
 
 # What training leaves in a voter and votes on new rows do not need: a graph of all rows, their
 # labels, the models on the way to the last one.
@@ -146,8 +59,6 @@ class TableModel:
 
 def save_model(model: TableModel, path: Path) -> None:
     """Write a model file."""
-    import skops.io
-
     content = {
         "plan": [column.to_dict() for column in model.plan],
         "transformer": model.transformer,
@@ -157,10 +68,7 @@ def save_model(model: TableModel, path: Path) -> None:
         "target": model.target,
         "summary": json.dumps(model.summary),
     }
-    skops.io.dump(content, path, compression=zipfile.ZIP_DEFLATED, compresslevel=3)
-    with zipfile.ZipFile(path, "a", compression=zipfile.ZIP_DEFLATED) as archive:
-        members = {name: _sha256(archive, name) for name in archive.namelist()}
-        archive.writestr(_MANIFEST, json.dumps({**_made_by(), "members": members}, indent=1))
+    write_archive(content, path)
 
 
 def _for_new_rows(classifier: Any) -> Any:
@@ -182,35 +90,11 @@ def _for_new_rows(classifier: Any) -> Any:
     return MixedVote(voters, classifier.weights, classifier.classes)
 
 
-def _made_by() -> dict[str, Any]:
-    import sklearn
-
-    from fewlabel import __version__
-
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "fewlabel": __version__,
-        "scikit-learn": sklearn.__version__,
-    }
-
-
 def load_model(path: Path) -> TableModel:
     """Read a model file, or say in a :class:`UserError` why it is refused."""
-    import sklearn
-    import skops.io
-
-    path = Path(path)
-    manifest = check_model_file(path)
-    if manifest.get("scikit-learn") != sklearn.__version__:
-        warnings.warn(
-            f"The model was made with scikit-learn {shorten(manifest.get('scikit-learn'), 20)} and "
-            f"is read with {sklearn.__version__}; train it again if results look odd.",
-            stacklevel=2,
-        )
+    content = read_archive(path)
     try:
-        content = skops.io.load(path, trusted=_TELL_SKOPS)
-        return TableModel(
+        model = TableModel(
             plan=[Column(**column) for column in content["plan"]],
             transformer=content["transformer"],
             first=content["first"],
@@ -219,81 +103,26 @@ def load_model(path: Path) -> TableModel:
             target=str(content["target"]),
             summary=json.loads(content["summary"]),
         )
-    except Exception as error:  # whatever a malformed archive provokes in its reader
-        raise _refused(path, f"its content cannot be read ({shorten(error, 100)})") from error
+        _check_model(model)
+    except Exception as error:  # parts that do not fit each other fail in any way
+        raise refused(path, f"its parts do not fit together ({shorten(error, 100)})") from error
+    return model
 
 
-def check_model_file(path: Path) -> dict[str, Any]:
-    """Verify a model file without constructing anything in it; return its manifest."""
-    if not path.exists():
-        raise UserError(f"There is no file '{shorten(path)}'.", "Check the name and the folder.")
-    if path.is_dir():
-        raise UserError(f"'{shorten(path)}' is a folder.", "Name a model file in it.")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            manifest = _manifest(archive, path)
-            _check_members(archive, manifest, path)
-            unknown = sorted(set(_untrusted(json.loads(archive.read("schema.json")))))
-    except RecursionError as error:
-        raise _refused(path, "its structure is nested too deeply") from error
-    except _DAMAGED as error:
-        raise _refused(path, "it is no fewlabel model, or it is cut off or damaged") from error
-    if unknown:
-        raise _refused(
-            path, f"it contains types that a fewlabel model never has: {listing(unknown)}"
-        )
-    return manifest
+def _check_model(model: TableModel) -> None:
+    """Label a row of empty cells: what does not fit together is found now, not in a table."""
+    import pyarrow as pa
 
-
-def _manifest(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
-    if _MANIFEST not in archive.namelist():
-        raise _refused(path, "it was not written by fewlabel")
-    manifest = json.loads(archive.read(_MANIFEST))
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise _refused(path, "it was not written by fewlabel")
-    if manifest.get("format_version") != FORMAT_VERSION:
-        raise UserError(
-            f"'{shorten(path)}' was written by fewlabel {shorten(manifest.get('fewlabel'))} in a "
-            f"format that this version does not know.",
-            "Install that version, or train the model again.",
-        )
-    return manifest
-
-
-def _check_members(archive: zipfile.ZipFile, manifest: dict[str, Any], path: Path) -> None:
-    recorded = manifest.get("members")
-    # A zip archive may hold one name twice; readers then disagree on which one counts.
-    names = [name for name in archive.namelist() if name != _MANIFEST]
-    if not isinstance(recorded, dict) or sorted(names) != sorted(recorded):
-        raise _refused(path, "its list of contents was changed after it was written")
-    changed = [name for name in names if _sha256(archive, name) != recorded[name]]
-    if changed:
-        raise _refused(path, "its contents were changed after it was written")
-
-
-def _sha256(archive: zipfile.ZipFile, name: str) -> str:
-    with archive.open(name) as member:
-        return hashlib.file_digest(member, "sha256").hexdigest()  # type: ignore[arg-type]
-
-
-def _untrusted(node: Any) -> Iterator[str]:
-    """Names of all types and loaders in a skops schema that are on no list."""
-    if isinstance(node, dict):
-        if "__class__" in node or "__loader__" in node:
-            type_name = f"{node.get('__module__')}.{node.get('__class__')}"
-            if type_name not in TRUSTED_TYPES:
-                yield type_name
-            if node.get("__loader__") not in TRUSTED_LOADERS:
-                yield str(node.get("__loader__"))
-        for value in node.values():
-            yield from _untrusted(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _untrusted(value)
-
-
-def _refused(path: Path, reason: str) -> UserError:
-    return UserError(
-        f"'{shorten(path)}' is refused: {reason}.",
-        "Use a model file that `fewlabel fit --model` wrote, from a source that you trust.",
-    )
+    if not isinstance(model.summary, dict):
+        raise TypeError("no summary")
+    row = pa.table({column.name: pa.nulls(1, pa.string()) for column in model.plan})
+    X = model.transformer.transform(to_frame(row, model.plan))
+    n_classes = len(model.final.classes_)
+    if len(model.thresholds) != n_classes or n_classes < 2:
+        raise ValueError("thresholds")
+    if list(model.first.classes_) != list(model.final.classes_):
+        raise ValueError("classes")
+    for classifier in (model.first, model.final):
+        votes = vote_matrix(classifier, X)
+        if votes.shape != (1, n_classes) or not np.isfinite(votes).all():
+            raise ValueError("votes")

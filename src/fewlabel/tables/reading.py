@@ -10,12 +10,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.tables.csv_writing import CHUNK_ROWS, write_csv
+from fewlabel.tables.csv_writing import CHUNK_ROWS, python_cells, write_csv
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -206,13 +207,16 @@ def _header(data: bytes, path: Path, kind: str) -> tuple[list[str], str]:
     # A view of the first lines; the header may contain quoted line breaks.
     start = data[: 2**20]
     try:
-        text = start[: start.rfind(b"\n") + 1 or None].decode()
+        text = start[: max(start.rfind(b"\n"), start.rfind(b"\r")) + 1 or None].decode()
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error
     candidates = "\t" if kind == "tsv" else _DELIMITERS
     limit = csv.field_size_limit(2**31 - 1)  # a setting of the whole process: put back at once
     try:
-        headers = {d: next(csv.reader(io.StringIO(text), delimiter=d), []) for d in candidates}
+        # newline="": old files end their lines with a carriage return alone.
+        headers = {
+            d: next(csv.reader(io.StringIO(text, newline=""), delimiter=d), []) for d in candidates
+        }
     finally:
         csv.field_size_limit(limit)
     delimiter = max(candidates, key=lambda d: len(headers[d]))
@@ -252,7 +256,7 @@ def _check_quotes(data: bytes, table: pa.Table, path: Path) -> None:
     # cell of the last row, which would otherwise be lost without a word.
     if data.count(b'"') % 2 and table.num_rows:
         last = [column[-1].as_py() or "" for column in table.columns]
-        if any("\n" in cell for cell in last):
+        if any("\n" in cell or "\r" in cell for cell in last):
             raise UserError(
                 f"'{shorten(path)}' has a quotation mark that is never closed: row "
                 f"{table.num_rows} swallows the rest of the file.",
@@ -308,7 +312,7 @@ def _flat(table: pa.Table, path: Path) -> pa.Table:
 
 
 def _check_names(names: list[str], path: Path) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
         raise UserError(
             f"Columns of '{shorten(path)}' have the same name: {listing(repeated)}.",
@@ -374,5 +378,7 @@ def _as_text(value: Any) -> str:
 
 
 def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    names = table.column_names
     for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
-        yield from batch.to_pylist()
+        for cells in zip(*map(python_cells, batch.columns)):
+            yield dict(zip(names, cells))

@@ -1,0 +1,84 @@
+"""What a model file may contain. Every other type is refused before anything is built.
+
+To store a class of ours, give it a key in ``CLASSES``; to store one of a library, add its path to
+``LIBRARY_TYPES``, or to ``UNKNOWN_TO_SKOPS`` if skops does not trust it by itself. Types whose
+methods run compiled code on unchecked indices need a check in
+:mod:`fewlabel.tables.model_checks`, too.
+"""
+
+from __future__ import annotations
+
+CLASSES: dict[str, str] = {
+    "label-spreading": "fewlabel.baselines.label_spreading.LabelSpreadingClassifier",
+    "mixed-vote": "fewlabel.ensemble.mixed_vote.MixedVote",
+    "qn-s3vm": "fewlabel.baselines.qns3vm.QNS3VMClassifier",
+    "range-scaler": "fewlabel.ensemble.families.RangeScaler",
+    "semi-lda": "fewlabel.baselines.semi_lda.SemiLDAClassifier",
+    "trees": "fewlabel.tables.packed_trees.PackedTrees",
+    "voter": "fewlabel.ensemble.families.Voter",
+}
+"""Our classes, by the key that stands in the file: a class may move, its key may not change."""
+
+LIBRARY_TYPES = frozenset(
+    {
+        "builtins.bool",
+        "builtins.dict",
+        "builtins.float",
+        "builtins.int",
+        "builtins.list",
+        "builtins.slice",
+        "builtins.str",
+        "builtins.tuple",
+        "builtins.type",
+        "numpy.bool",
+        "numpy.bool_",
+        "numpy.float32",
+        "numpy.float64",
+        "numpy.int64",
+        "numpy.ndarray",
+        "sklearn.compose._column_transformer.ColumnTransformer",
+        "sklearn.decomposition._pca.PCA",
+        "sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
+        "sklearn.ensemble._forest.ExtraTreesClassifier",
+        "sklearn.ensemble._forest.RandomForestClassifier",
+        "sklearn.impute._base.MissingIndicator",
+        "sklearn.impute._base.SimpleImputer",
+        "sklearn.pipeline.Pipeline",
+        "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.preprocessing._encoders.OneHotEncoder",
+        "sklearn.svm._classes.SVC",
+        "sklearn.tree._classes.DecisionTreeClassifier",
+        "sklearn.tree._classes.ExtraTreeClassifier",
+    }
+)
+"""Types of libraries, under the names that skops gives them."""
+
+UNKNOWN_TO_SKOPS = frozenset(
+    {
+        "numpy.dtype",
+        "scipy.sparse._csr.csr_array",
+        "scipy.sparse._csr.csr_matrix",
+        "sklearn.compose._column_transformer._RemainderColsList",  # scikit-learn before 1.9
+    }
+)
+"""The same; skops asks to be told that they are trusted."""
+
+LOADERS = frozenset(
+    {
+        "DTypeNode",
+        "DictNode",
+        "JsonNode",
+        "ListNode",
+        "NdArrayNode",
+        "ObjectNode",
+        "SliceNode",
+        "SparseMatrixNode",
+        "TupleNode",
+        "TypeNode",
+    }
+)
+"""How skops may rebuild them; loaders of functions, methods, partials and trees are not here."""
+
+TRUSTED = LIBRARY_TYPES | UNKNOWN_TO_SKOPS
+TELL_SKOPS = [*CLASSES.values(), *sorted(UNKNOWN_TO_SKOPS)]
+KEYS = {path: key for key, path in CLASSES.items()}
