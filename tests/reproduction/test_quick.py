@@ -1,4 +1,4 @@
-"""`python -m reproduction --all --quick`: every table and figure is made and holds what it should."""
+"""`python -m reproduction --all --quick`: every table and figure is made and holds what it must."""
 
 from __future__ import annotations
 
@@ -130,7 +130,6 @@ def test_paths_are_looked_at_before_the_first_trial(tmp_path):
         (["--out", out, "--page", tmp_path], "is a folder"),
         (["--out", out, "--page", file / "page.md"], "is a file"),
         (["--out", out, "--data", tmp_path / "nowhere"], "There is no folder"),
-        (["--out", out, "--scheduler", "nonsense"], "scheduler must be"),
     ):
         result = invoke("table2", "--quick", "--methods", "RF", *arguments)
         assert result.exit_code == 1
@@ -167,13 +166,24 @@ def test_other_splits_and_a_test_part(tmp_path):
     assert "Splits: stratified, seeds from 200 on, 40 unlabelled rows" in text
 
 
+def test_without_data_the_command_stops_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEWLABEL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("FEWLABEL_DATA", raising=False)
+    result = invoke("--all", "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "None of the data sets is there" in result.stderr
+    assert "--data DIR or FEWLABEL_DATA" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_failed_trials_make_the_command_fail(tmp_path, monkeypatch):
     monkeypatch.setenv("FEWLABEL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("FEWLABEL_OPENML", "http://127.0.0.1:9")  # nobody listens there
+    np.savez(tmp_path / "vowel.npz", X=np.zeros((3, 2)), y=np.zeros(3))  # too small to be split
     result = invoke(
-        "table2", "--sets", "vowel", "--methods", "RF", "--trials", 1, "--data", tmp_path,
+        "table2", "--sets", "vowel,dna", "--methods", "RF", "--trials", 1, "--data", tmp_path,
         "--out", tmp_path / "out",
     )  # fmt: skip
     assert result.exit_code == 1
-    assert "1 trial(s) failed" in result.output
+    assert "their trials will fail: dna" in result.stderr
+    assert "2 trial(s) failed" in result.output
     assert Path(tmp_path / "out" / "table2.md").read_text().count("not run")
