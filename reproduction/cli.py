@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +17,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from reproduction.plan import Scope
     from reproduction.records import Record
-    from reproduction.run import Progress
     from reproduction.spec import Trial
 
 Items = Annotated[
@@ -104,7 +101,7 @@ def reproduce(
     """Reproduce tables and figures of the paper.
 
     Runs the trials that have no record in OUT/*.jsonl yet, each in a process of its own, and
-    writes tables (Markdown, CSV, LaTeX) and figures (PNG, SVG). Stop it at any moment and start it
+    writes tables (Markdown, LaTeX) and figures (SVG). Stop it at any moment and start it
     again: it goes on where it was.
     """
     from fewlabel.cli.console import Console
@@ -218,10 +215,11 @@ def _run(
     from fewlabel._core.errors import UserError
     from reproduction.records import FILE_NAME
     from reproduction.run import Limits, run
+    from reproduction.show import progress_shown
 
     path = out / FILE_NAME
     try:
-        with _reporter() as report:
+        with progress_shown() as report:
             return run(
                 planned,
                 path,
@@ -273,13 +271,6 @@ def _complain(records: list[Record]) -> None:
     for record in failed[:5]:
         typer.echo(f"  {record['trial']}: {record.get('error')}", err=True)
     raise SystemExit(1)
-
-
-def _reporter() -> AbstractContextManager[Callable[[Progress], None]]:
-    """A progress bar on a terminal, a line for each trial elsewhere."""
-    from reproduction.show import Bar, Lines
-
-    return Bar() if sys.stderr.isatty() else Lines(sys.stderr)
 
 
 def main() -> None:

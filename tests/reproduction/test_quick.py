@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -50,11 +49,11 @@ def test_every_trial_of_the_plan_has_a_record(made):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_tables(made, name):
-    for suffix in ("md", "csv", "tex"):
+    for suffix in ("md", "tex"):
         text = (made[0] / f"{name}.{suffix}").read_text()
         assert "Iris" in text or "iris" in text
         assert "NaN" not in text
-        assert "Quick run at tiny sizes" in text or suffix == "csv"
+        assert "Quick run at tiny sizes" in text
 
 
 def test_a_mean_in_a_table_is_that_of_the_records(made):
@@ -62,20 +61,18 @@ def test_a_mean_in_a_table_is_that_of_the_records(made):
     wanted = [{"dataset": "wine", "method": "MSLA", "seed": s, "n_trees": 10} for s in (0, 10)]
     scores = [r["scores"]["accuracy"] for r in records if r["trial"] in wanted]
     assert len(scores) == 2
-    rows = list(csv.DictReader((made[0] / "table2.csv").read_text().splitlines()))
-    row = next(r for r in rows if (r["set"], r["column"]) == ("wine", "MSLA"))
-    assert float(row["mean"]) == pytest.approx(np.mean(scores))
-    assert row["n"] == "2"
+    table = (made[0] / "table2.md").read_text()
+    head, wine = (
+        next(line for line in table.splitlines() if line.startswith(f"| {start} |")).split("|")
+        for start in ("Data set", "Wine")
+    )
+    cell = wine[head.index(" MSLA ")].replace("*", "")
+    assert cell.startswith(f" {number(np.mean(scores))}")
+    assert " (2)" in cell
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures(made, name):
-    from matplotlib.image import imread
-
-    image = imread(made[0] / f"{name}.png")
-    assert min(image.shape[:2]) > 300
-    coloured = (np.ptp(image[..., :3], axis=2) > 0.2).mean()
-    assert coloured > 0.001, "no curve was drawn"
     text = (made[0] / f"{name}.svg").read_text()
     assert "2 trials" in text
     assert "quick run" in text
@@ -87,9 +84,8 @@ def test_page(made):
     page = made[0] / "docs" / "reproduction.md"
     text = page.read_text()
     for name in FIGURES:
-        assert f"(reproduction/{name}.png)" in text
-        assert (page.parent / "reproduction" / f"{name}.png").stat().st_size > 3000
-    assert not list((page.parent / "reproduction").glob("*.svg"))
+        assert f"(reproduction/{name}.svg)" in text
+        assert (page.parent / "reproduction" / f"{name}.svg").is_file()
     assert "## Cells beyond two standard errors" in text
     assert text.count("## Table") == 4
 
