@@ -6,7 +6,6 @@ import io
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from reproduction.page import evidence_trials, far_cells, page_text, paired, wri
 from reproduction.paper_values import Reported
 from reproduction.plan import ITEMS, QUICK, REDUCED, ROWS, Scope, narrowed, trials_of
 from reproduction.reasons import REASONS, reason
-from reproduction.records import read_records
 from reproduction.show import show_table
 from reproduction.spec import Trial
 from reproduction.summary import Cell, by_key, cell, duration, ranked, trials_text
@@ -371,12 +369,6 @@ def test_the_page_names_sets_that_ran_on_other_files():
     assert "**Other data files** than those `load_dataset` knows were used for vowel." in page_text(
         VOWEL, other, "x"
     )
-
-
-def test_the_committed_page_is_what_the_records_say():
-    root = Path(__file__).parents[2]
-    written = (root / "docs" / "reproduction.md").read_text(encoding="utf-8")
-    assert written == page_text(Scope(), read_records(root / "results"), "reproduction")
 
 
 def test_page_without_records(tmp_path):
