@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import _page
 from fewlabel import BoundPolicy, Selection, SelfLearningClassifier
+from fewlabel._core.atomic import replaced
 from reproduction.datasets import load_dataset, mask_labels, paper_split
 
 GAINS = (0.001, 0.01, 0.1)
@@ -125,7 +125,8 @@ def main() -> None:
     saved = spent["stop 0.01"] / spent["paper's rule"]
     page = PAGE.format(table="\n".join(lines), worst=worst, saved=saved)
     if options.write:
-        _page.write(options.write, page)
+        with replaced(options.write) as part:
+            part.write_text(page)
     print(page)
 
 
