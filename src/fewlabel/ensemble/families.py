@@ -21,10 +21,10 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC
 
-from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.scikit import n_rows
 from fewlabel.assess.calibration import calibrated
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
+from fewlabel.bounds.statistics import Floats, Ints
 from fewlabel.selection.training_set import N_TREES, default_forest
 
 # --- the families ----------------------------------------------------------------------------
