@@ -15,7 +15,7 @@ help:  ## Show this list
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,scale,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,scale,test]'
 	touch $@
 
 install: $(READY)  ## Create .venv and install fewlabel with everything the other targets need
@@ -80,6 +80,9 @@ browser-tests: $(READY)  ## Test the report in headless Chromium, which is insta
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
 		echo "Chromium cannot be installed here: the tests will be skipped, with this reason"
 	$(BIN)/python -m pytest -q tests/report/test_browser.py
+
+check-pages: $(READY)  ## Compare the pages with what their records say (runs nothing)
+	$(BIN)/python -m benchmarks.check_pages
 
 example: $(READY)  ## Run the example of the documentation, write its output into the pages
 	$(BIN)/python docs/example.py

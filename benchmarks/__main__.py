@@ -4,36 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
-import platform
 from pathlib import Path
 
-from fewlabel._core.atomic import replaced
+from benchmarks import _page
 
-SECTIONS = ["search", "self_learning", "fast_forest", "max_train", "cbounds", "baselines"]
+SECTIONS = ["search", "self_learning", "max_train", "cbounds", "baselines"]
 """Modules of this package with TITLE, NOTE and ``measure(quick) -> list of rows (dicts)``."""
-
-
-def _cell(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def _table(rows: list[dict[str, object]]) -> str:
-    head = list(rows[0])
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(_cell(row.get(key, "")) for key in head) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def _machine() -> str:
-    import numpy
-    import scipy
-    import sklearn
-
-    return (
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
-        f"NumPy {numpy.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}"
-    )
 
 
 def main() -> None:
@@ -45,7 +21,7 @@ def main() -> None:
     for name in options.only:
         section = importlib.import_module(f"benchmarks.{name}")
         print(f"... {name}", flush=True)
-        table = _table(section.measure(options.quick))
+        table = _page.table(section.measure(options.quick))
         print(table, flush=True)
         if options.write:  # after every section: a long run that is stopped leaves what it has
             _update(options.write, section.TITLE, f"{section.NOTE.strip()}\n\n{table}\n")
@@ -59,11 +35,10 @@ def _update(path: Path, title: str, body: str) -> None:
     page = (
         "# Benchmarks\n\n"
         "Made by `make bench`; the figures of a section were measured in one run "
-        f"({_machine()}). Compare the ratios: the seconds depend on the machine.\n"
+        f"({_page.machine()}). Compare the ratios: the seconds depend on the machine.\n"
     )
     page += "".join(f"\n## {name}\n\n{text.rstrip()}\n" for name, text in sections.items())
-    with replaced(path) as part:
-        part.write_text(page)
+    _page.write(path, page)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from benchmarks import _page
 from benchmarks.baselines import NOTE
 from benchmarks.competitors import (
     COLUMNS,
@@ -18,7 +19,6 @@ from benchmarks.competitors import (
     trials,
 )
 from benchmarks.competitors_reasons import REASONS
-from fewlabel._core.atomic import replaced
 from reproduction.datasets import PAPER_SETS
 from reproduction.notation import number
 from reproduction.paper_values import TABLE_2, TABLE_4
@@ -77,8 +77,7 @@ need 110 GiB and says so before it starts. Semi-LDA is the converged one.
 def write(path: Path) -> None:
     """Write the page; a cell far from the paper's without a reason is an error."""
     scaling = json.loads(SCALING.read_text(encoding="utf-8"))
-    with replaced(path) as part:
-        part.write_text(page(read_records(RECORDS.parent), scaling), encoding="utf-8")
+    _page.write(path, page(read_records(RECORDS.parent), scaling))
 
 
 def page(records: list[Record], scaling: dict[str, Any]) -> str:

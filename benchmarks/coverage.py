@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
+from benchmarks import _page
 from fewlabel.bounds.margins import margin_sums
 from fewlabel.bounds.mislabeling import held_out_counts
 from fewlabel.bounds.pac_bayes import (
@@ -169,7 +170,6 @@ def simulate(case: str, n_classes: int, draws: int, seed: int = 0) -> dict[str, 
 
 def page(draws: int) -> Iterator[str]:
     rows = [simulate(case, k, draws) for case in CASES for k in (2, 5)]
-    head = list(rows[0])
     yield "# Coverage of the PAC-Bayes bounds\n"
     yield (
         f"Made by `make coverage`. ε = {EPSILON}: a guarantee may fail in at most "
@@ -181,10 +181,7 @@ def page(draws: int) -> Iterator[str]:
         "outside* counts the draws in which some entry of the mislabelling matrix left its "
         "interval at the same ε.\n"
     )
-    yield "| " + " | ".join(head) + " |"
-    yield "|" + "---|" * len(head)
-    for row in rows:
-        yield "| " + " | ".join(str(row[key]) for key in head) + " |"
+    yield _page.table(rows)
 
 
 def main() -> None:
@@ -195,7 +192,7 @@ def main() -> None:
     text = "\n".join(page(options.draws))
     print(text)
     if options.write:
-        options.write.write_text(text + "\n")
+        _page.write(options.write, text)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.__main__ import _machine, _table
+from benchmarks import _page
 
 NOTE = """
 `make_classification` with 20 columns of numbers and 5 classes, 1,000 rows labelled, written as CSV;
@@ -86,7 +86,7 @@ def run(n: int, max_train: int) -> dict[str, Any]:
         "processor_minutes": (usage.ru_utime + usage.ru_stime) / 60,
         "peak_gib": usage.ru_maxrss / 2**20,
         "load": os.getloadavg()[1],
-        "machine": _machine(),
+        "machine": _page.machine(),
     }
 
 
@@ -113,7 +113,7 @@ def page(records: list[dict[str, Any]]) -> str:
     machines = sorted({record["machine"] for record in records})
     head = f"# A CSV of a million rows\n\nMade by `make csv-scale` ({'; '.join(machines)}).\n"
     lines = [shown(record) for record in records]
-    return head + NOTE.format(default=MAX_TRAIN) + "\n" + _table(lines) + "\n"
+    return head + NOTE.format(default=MAX_TRAIN) + "\n" + _page.table(lines) + "\n"
 
 
 def main() -> None:
@@ -124,10 +124,8 @@ def main() -> None:
     options = parser.parse_args()
     plan = QUICK if options.quick else PLAN
     records: dict[tuple[int, int], dict[str, Any]] = {}
-    if options.records and options.records.exists():
-        for line in options.records.read_text().splitlines():
-            record = json.loads(line)
-            records[record["n"], record["max_train"]] = record
+    if options.records:
+        records = {(r["n"], r["max_train"]): r for r in _page.records(options.records)}
     for n, max_train in plan:
         if (n, max_train) not in records:
             records[n, max_train] = run(n, max_train)
@@ -136,7 +134,7 @@ def main() -> None:
                 with options.records.open("a") as file:
                     file.write(json.dumps(records[n, max_train]) + "\n")
         if options.write:
-            options.write.write_text(page([records[key] for key in plan if key in records]))
+            _page.write(options.write, page([records[key] for key in plan if key in records]))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.__main__ import _machine, _table
+from benchmarks import _page
 from fewlabel import (
     SelfLearningClassifier,
     bounds_table,
@@ -25,7 +25,6 @@ from fewlabel import (
     imperfect_proba,
     mislabeling_matrix,
 )
-from fewlabel._core.atomic import replaced
 from fewlabel.assess.held_out import can_be_judged
 from fewlabel.assess.transduction_bounds import (
     DEFAULT_METHOD,
@@ -177,7 +176,7 @@ def page(sets: list[str], splits: int, data_dir: str | None) -> str:
             "# Estimating the mislabelling matrix",
             "",
             f"Made by `make mislabeling`: self-learning with its defaults on the paper's splits "
-            f"0..{splits - 1} of each data set ({_machine()}). Ŷ is the label that the final "
+            f"0..{splits - 1} of each data set ({_page.machine()}). Ŷ is the label that the final "
             "classifier gives an unlabelled row; the true matrix is counted with the true labels "
             f"of these rows. Nearest on average: {_best(distances)} (matrix), {_best(gaps)} "
             f"(CBIL). The default is **{DEFAULT_METHOD}, calibrated**; it was chosen on five "
@@ -188,7 +187,7 @@ def page(sets: list[str], splits: int, data_dir: str | None) -> str:
             "Total variation between the columns, ½ Σ_i |p̂_ij − p_ij|, averaged over the true "
             "classes by their share of rows. Smaller is better.",
             "",
-            _table(distances),
+            _page.table(distances),
             "",
             "## Distance of CBIL to CBIL with the true matrix",
             "",
@@ -196,7 +195,7 @@ def page(sets: list[str], splits: int, data_dir: str | None) -> str:
             "P(Ŷ=i|x) = p_iy. Best λ of 0, 0.1, …, 1; values above 1 count as 1, so 0.000 can mean "
             "that neither says anything.",
             "",
-            _table(gaps),
+            _page.table(gaps),
             "",
             "## What a user sees",
             "",
@@ -205,7 +204,7 @@ def page(sets: list[str], splits: int, data_dir: str | None) -> str:
             "initial forest stand for P(Y|x), as in the paper. *Calibrated*: raised to the power "
             "that fits the held-out votes. All are estimates, so they may fall below the error.",
             "",
-            _table(_user_table(seen)),
+            _page.table(_user_table(seen)),
         ]
     )
 
@@ -220,8 +219,7 @@ def main() -> None:
     text = page(options.sets, options.splits, options.data)
     print(text)
     if options.write:
-        with replaced(options.write) as part:
-            part.write_text(text + "\n")
+        _page.write(options.write, text)
 
 
 if __name__ == "__main__":

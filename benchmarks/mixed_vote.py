@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import time
 import warnings
 from collections.abc import Callable
@@ -22,6 +21,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from benchmarks import mixed_vote_page
+from benchmarks._page import records
 from fewlabel import FewLabelClassifier, SelfLearningClassifier
 from fewlabel._core.arrays import RowView
 from fewlabel._core.targets import UNLABELED
@@ -237,14 +237,9 @@ def cost(dataset: str, seed: int) -> dict[str, Any]:
     return record
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def run(path: Path, trial: Callable[[str, int], dict[str, Any]], sets: Any, seeds: Any) -> None:
     """Append the trials that have no record yet."""
-    done = {(r["dataset"], r["seed"]) for r in lines(path)}
+    done = {(r["dataset"], r["seed"]) for r in records(path)}
     with RecordWriter(path) as writer:
         for seed in seeds:
             for dataset in sets:
@@ -267,7 +262,7 @@ def main() -> None:
     elif args.what == "cost":
         run(COST, cost, args.sets or (*PAPER, MILLION), args.seeds or SEEDS[:1])
     else:
-        mixed_vote_page.write(lines(ABLATION), lines(COST))
+        mixed_vote_page.write(records(ABLATION), records(COST))
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import mannwhitneyu
 
+from benchmarks import _page
 from benchmarks._page import table
 from benchmarks.mixed_vote_reasons import REASONS
-from fewlabel._core.atomic import replaced
 from fewlabel.ensemble.families import FAMILIES
 from reproduction.notation import number, row_title
 from reproduction.paper_values import TABLE_2
@@ -54,8 +54,7 @@ first prototype; other temperatures were no better on our splits.
 
 def write(ablation: list[Line], cost: list[Line]) -> None:
     """Write docs/mixed_vote.md."""
-    with replaced(PAGE) as part:
-        part.write_text(text(ablation, cost, Path("results")), encoding="utf-8")
+    _page.write(PAGE, text(ablation, cost, Path("results")))
 
 
 def text(ablation: list[Line], cost: list[Line], results: Path) -> str:

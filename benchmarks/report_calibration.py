@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
 
-from benchmarks.__main__ import _machine, _table
+from benchmarks import _page
 from fewlabel import (
     FewLabelClassifier,
     SelfLearningClassifier,
@@ -26,7 +26,6 @@ from fewlabel import (
     optimal_thresholds,
     risk_bound,
 )
-from fewlabel._core.atomic import replaced
 from fewlabel.assess.calibration import calibrated, calibration_power, least_power
 from fewlabel.assess.transduction_bounds import judged_votes
 
@@ -125,14 +124,14 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--write", type=Path, help="also write the page to this file")
     options = parser.parse_args()
-    table = _table(measure(options.splits))
+    table = _page.table(measure(options.splits))
     if options.write:
-        with replaced(options.write) as part:
-            part.write_text(
-                "# Does the report promise too much?\n\n"
-                f"Made by `make report-calibration`: {options.splits} splits ({_machine()}).\n"
-                f"{NOTE}\n{table}\n"
-            )
+        _page.write(
+            options.write,
+            "# Does the report promise too much?\n\n"
+            f"Made by `make report-calibration`: {options.splits} splits ({_page.machine()}).\n"
+            f"{NOTE}\n{table}\n",
+        )
 
 
 if __name__ == "__main__":

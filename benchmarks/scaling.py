@@ -23,7 +23,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
-from benchmarks import scaling_model
+from benchmarks import _page
 from benchmarks._measure import side_by_side
 from benchmarks._page import put, table
 from benchmarks.out_of_core import FEATURES, blobs, classifier, labeled, write
@@ -75,10 +75,8 @@ def one_fit(name: str, n_labeled: int, split: int, train: str, trees: int) -> di
 
 def accuracy(splits: int, sets: dict[str, int], trees: int, records: Path) -> Table:
     """One row for each data set; fits that have a record are not repeated."""
-    done = {}
-    if records.exists():
-        lines = map(json.loads, records.read_text(encoding="utf-8").splitlines())
-        done = {(r["data"], r["split"], r["train"], r["trees"]): r for r in lines}
+    fits = _page.records(records)
+    done = {(r["data"], r["split"], r["train"], r["trees"]): r for r in fits}
     for split in range(splits):
         for name, n_labeled in sets.items():
             for train in ("sample", "partitions"):
@@ -229,16 +227,6 @@ def bytes_and_speed(n: int, trees: int, max_train: int) -> Table:
     ]
 
 
-# --- on paper ------------------------------------------------------------------------------------
-
-
-def on_paper(n: int, max_train: int, trees: int, rounds: int = 5) -> tuple[Table, str]:
-    costs = scaling_model.measure_costs(n, max_train, trees)
-    plan = [(10**6, 65_536, 1), (10**9, 10**6, 100), (10**11, 10**7, 1000)]
-    rows = [scaling_model.estimate(costs, *size, rounds) for size in plan]
-    return rows, scaling_model.described(costs, max_train)
-
-
 # --- the command ---------------------------------------------------------------------------------
 
 
@@ -263,7 +251,6 @@ def parts(options: argparse.Namespace) -> dict[str, Callable[[], tuple[Table, st
             statistics(options.unit, 10, 5),
             f"{options.unit:,} rows, 10 classes, one thread, median of 5 interleaved runs.",
         ),
-        "paper": lambda: on_paper(options.unit // 5, options.unit // 10, 20),
         "bytes": lambda: (
             bytes_and_speed(options.unit // 10, 50, 50_000),
             f"{options.unit // 10:,} rows, 20 columns; times are medians of 3 interleaved runs.",
@@ -272,7 +259,7 @@ def parts(options: argparse.Namespace) -> dict[str, Callable[[], tuple[Table, st
 
 
 def main() -> None:
-    names = ["statistics", "bytes", "paper", "accuracy", "workers"]
+    names = ["statistics", "bytes", "accuracy", "workers"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     parser.add_argument("--splits", type=int, default=10)

@@ -15,7 +15,6 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 from benchmarks._measure import in_child
 from fewlabel import SelfLearningClassifier
-from fewlabel.selection.training_set import default_forest
 
 TITLE = "Self-learning on 70,000 × 784"
 NOTE = """
@@ -23,8 +22,7 @@ MNIST with 175 labels (its folder in `FEWLABEL_DATA`; scikit-learn's digits wher
 one stratified split, the same forest of 50 full trees for both, each in a process of its own.
 *Outside the forest*: the share of `fit` that is not inside the forest's `fit` and
 `predict_proba`. scikit-learn's `SelfTrainingClassifier` has one threshold for all classes (0.75,
-its default), and at most 10 rounds. *fast* is the forest of scikit-learn-intelex
-(`estimator="fast"`).
+its default), and at most 10 rounds.
 """
 
 
@@ -61,21 +59,13 @@ class TimedForest(RandomForestClassifier):
         return votes
 
 
-def forest(kind: str, trees: int) -> Any:
-    if kind == "fast":
-        return default_forest(kind, 0, 2).set_params(n_estimators=trees)
-    return TimedForest(trees, random_state=0, n_jobs=2)
-
-
 def run(method: str, trees: int, quick: bool) -> dict[str, Any]:
     X, y, target = data(quick)
+    forest = TimedForest(trees, random_state=0, n_jobs=2)
     models = {
-        "fewlabel": SelfLearningClassifier(forest("forest", trees)),
-        "fewlabel, paper's rule (min_gain=0)": SelfLearningClassifier(
-            forest("forest", trees), min_gain=0.0
-        ),
-        "fewlabel, fast": SelfLearningClassifier(forest("fast", trees)),
-        "SelfTrainingClassifier": SelfTrainingClassifier(forest("forest", trees), max_iter=10),
+        "fewlabel": SelfLearningClassifier(forest),
+        "fewlabel, paper's rule (min_gain=0)": SelfLearningClassifier(forest, min_gain=0.0),
+        "SelfTrainingClassifier": SelfTrainingClassifier(forest, max_iter=10),
         "supervised forest": RandomForestClassifier(trees, random_state=0, n_jobs=2),
     }
     model = models[method]
@@ -101,7 +91,6 @@ def measure(quick: bool) -> list[dict[str, Any]]:
         "fewlabel",
         "fewlabel, paper's rule (min_gain=0)",
         "SelfTrainingClassifier",
-        "fewlabel, fast",
     ):
         answer, peak = in_child(run, method, 10 if quick else 50, quick)
         rows.append(

@@ -26,4 +26,4 @@ def _make(trial: Trial, params: Params, label_proba: Any) -> SignVotes:
     return SignVotes(random_state=trial.seed, **settings)
 
 
-SIGNS = Method(_make, "", METHODS["QN-S3VM"].grid, scaling="minmax", home="fewlabel.baselines")
+SIGNS = Method(_make, "", METHODS["QN-S3VM"].grid, scaling="minmax")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 try:
     import typer
@@ -19,7 +17,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from reproduction.plan import Scope
     from reproduction.records import Record
-    from reproduction.run import Progress
     from reproduction.spec import Trial
 
 Items = Annotated[
@@ -34,6 +31,9 @@ Data = Annotated[
     Path | None,
     typer.Option("--data", envvar="FEWLABEL_DATA", help="Folder with the data sets (NAME.npz)."),
 ]
+Fetch = Annotated[
+    bool, typer.Option("--fetch", help="Download data sets that are missing from OpenML.")
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", help="Folder for records, tables and figures. [default: results]"),
@@ -47,10 +47,6 @@ TimeLimit = Annotated[
 ]
 MemoryLimit = Annotated[
     float | None, typer.Option("--memory-limit", min=1.0, help="MiB for each trial (Linux).")
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option("--scheduler", help="Run trials on Dask: local, or a scheduler's tcp://address."),
 ]
 Full = Annotated[
     bool,
@@ -87,6 +83,7 @@ def reproduce(
     everything: All = False,
     quick: Quick = False,
     data: Data = None,
+    fetch: Fetch = False,
     out: Out = None,
     trials: Trials = None,
     methods: Methods = None,
@@ -98,14 +95,13 @@ def reproduce(
     jobs: Jobs = 1,
     time_limit: TimeLimit = 4 * 3600.0,
     memory_limit: MemoryLimit = None,
-    scheduler: Scheduler = None,
     no_run: NoRun = False,
     page: Page = None,
 ) -> None:
     """Reproduce tables and figures of the paper.
 
     Runs the trials that have no record in OUT/*.jsonl yet, each in a process of its own, and
-    writes tables (Markdown, CSV, LaTeX) and figures (PNG, SVG). Stop it at any moment and start it
+    writes tables (Markdown, LaTeX) and figures (SVG). Stop it at any moment and start it
     again: it goes on where it was.
     """
     from fewlabel.cli.console import Console
@@ -121,7 +117,8 @@ def reproduce(
         if not no_run:
             limits = {"seconds": time_limit, "memory_mib": memory_limit}
             planned = _planned(wanted, scope, with_page=page is not None)
-            made = _run(planned, out, scheduler, data_dir=data, limits=limits, jobs=jobs)
+            _require_data({trial.dataset for trial in planned}, data, fetch)
+            made = _run(planned, out, data_dir=data, limits=limits, jobs=jobs)
         _write(wanted, scope, out, page)
         _complain(made)
 
@@ -141,6 +138,27 @@ def _check_paths(out: Path, page: Path | None, data: Path | None) -> None:
         raise UserError(
             f"There is no folder {data}.", "--data (or FEWLABEL_DATA) names that of the data sets."
         )
+
+
+def _require_data(names: set[str], data: Path | None, fetch: bool) -> None:
+    """Stop before any trial if none of the data sets is there."""
+    from fewlabel._core.errors import UserError
+    from reproduction.datasets import PAPER_SETS, fetch_dataset, missing_sets
+
+    missing = missing_sets(sorted(names), data)
+    for name in missing if fetch else []:
+        if name in PAPER_SETS:
+            typer.echo(f"{name}: fetching from OpenML ...", err=True)
+            fetch_dataset(name)
+    missing = missing_sets(missing, data)
+    if missing and len(missing) == len(names):
+        raise UserError(
+            f"None of the data sets is there: {', '.join(missing)}.",
+            "Name their folder (--data DIR or FEWLABEL_DATA), or download them (--fetch). "
+            "--quick needs none.",
+        )
+    if missing:
+        typer.echo(f"Not found, their trials will fail: {', '.join(missing)}.", err=True)
 
 
 def _planned(wanted: list[str], scope: Scope, *, with_page: bool) -> list[Trial]:
@@ -189,7 +207,6 @@ def _scope(
 def _run(
     planned: list[Trial],
     out: Path,
-    scheduler: str | None,
     *,
     data_dir: Path | None,
     limits: dict[str, float | None],
@@ -198,17 +215,17 @@ def _run(
     from fewlabel._core.errors import UserError
     from reproduction.records import FILE_NAME
     from reproduction.run import Limits, run
+    from reproduction.show import progress_shown
 
     path = out / FILE_NAME
     try:
-        with _executor(scheduler, jobs) as (executor, at_a_time), _reporter() as report:
+        with progress_shown() as report:
             return run(
                 planned,
                 path,
                 data_dir=data_dir,
                 limits=Limits(**limits),
-                jobs=at_a_time,
-                executor=executor,
+                jobs=jobs,
                 report=report,
             )
     except KeyboardInterrupt:
@@ -254,25 +271,6 @@ def _complain(records: list[Record]) -> None:
     for record in failed[:5]:
         typer.echo(f"  {record['trial']}: {record.get('error')}", err=True)
     raise SystemExit(1)
-
-
-@contextmanager
-def _executor(scheduler: str | None, jobs: int) -> Iterator[tuple[Any, int]]:
-    """Where trials run, and how many at a time."""
-    if scheduler is None:
-        yield None, jobs
-        return
-    from fewlabel.chunks.dask_rows import open_client
-
-    with open_client(scheduler) as client:
-        yield client.get_executor(), max(1, sum(client.nthreads().values()))
-
-
-def _reporter() -> AbstractContextManager[Callable[[Progress], None]]:
-    """A progress bar on a terminal, a line for each trial elsewhere."""
-    from reproduction.show import Bar, Lines
-
-    return Bar() if sys.stderr.isatty() else Lines(sys.stderr)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@ r"""The data sets of Section 6.1: load, split, mask labels.
 
 A data set is looked for as ``NAME.npz`` (arrays ``X`` and ``y``) in the folder given by argument or
 by the environment variable ``FEWLABEL_DATA``, then in the cache folder (``FEWLABEL_CACHE``, by
-default ``~/.cache/fewlabel``); if it is in neither, it is fetched from OpenML into the cache.
+default ``~/.cache/fewlabel``), into which :func:`fetch_dataset` downloads it from OpenML.
 
 The paper's own splits can be had exactly: :func:`paper_split`.
 """
@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
-import tempfile
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewlabel._core.atomic import replaced
 from fewlabel._core.targets import UNLABELED
-from reproduction.openml import DownloadError, Progress, describe, download, read_arff
 
 __all__ = [
     "BUNDLED",
@@ -31,8 +27,10 @@ __all__ = [
     "Dataset",
     "DatasetInfo",
     "Split",
+    "fetch_dataset",
     "load_dataset",
     "mask_labels",
+    "missing_sets",
     "paper_split",
 ]
 
@@ -51,6 +49,11 @@ class DatasetInfo:
     drop: tuple[str, ...] = ()
     checksum: str = ""
     note: str = ""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows, features and classes."""
+        return self.n_samples, self.n_features, self.n_classes
 
 
 RECOMPUTED = "features recomputed"
@@ -144,9 +147,7 @@ class Split:
     test: NDArray[np.intp]
 
 
-def load_dataset(
-    name: str, data_dir: str | os.PathLike[str] | None = None, *, fetch: bool = True
-) -> Dataset:
+def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
     """Load a data set of the paper's Table 1, or one that scikit-learn brings along.
 
     Parameters
@@ -156,8 +157,6 @@ def load_dataset(
         of HAR with the 561 features computed anew (its ``note`` says so; only from a folder).
     data_dir : path, optional
         Folder with ``NAME.npz``. By default the environment variable ``FEWLABEL_DATA``.
-    fetch : bool, default=True
-        Whether OpenML may be asked for a set that is in neither folder.
 
     Returns
     -------
@@ -178,11 +177,24 @@ def load_dataset(
     for folder in folders:
         if (path := folder / f"{name}.npz").is_file():
             return _load_file(path, folders)
-    if name == HAR_RECOMPUTED or not fetch:
-        raise FileNotFoundError(
-            f"The data set {name!r} was not found. {_how_to_supply(name, folders)}"
-        )
-    return _fetch(name, folders)
+    raise FileNotFoundError(f"The data set {name!r} was not found. {_how_to_supply(name, folders)}")
+
+
+def missing_sets(names: Iterable[str], data_dir: str | os.PathLike[str] | None = None) -> list[str]:
+    """Names of the sets that :func:`load_dataset` would not find."""
+    folders = _folders(data_dir)
+    return [
+        name
+        for name in dict.fromkeys(names)
+        if name not in BUNDLED and not any((f / f"{name}.npz").is_file() for f in folders)
+    ]
+
+
+def fetch_dataset(name: str) -> Path:
+    """Download a set of ``PAPER_SETS`` from OpenML into the cache folder; return its path."""
+    from reproduction.openml import fetch
+
+    return fetch(PAPER_SETS[name], cache_dir() / f"{name}.npz")
 
 
 def cache_dir() -> Path:
@@ -212,8 +224,8 @@ def _how_to_supply(name: str, folders: list[Path]) -> str:
     if any((folder / f"{name}_recomputed.npz").is_file() for folder in folders):
         message += f" (a folder has {name}_recomputed: ask for it by that name)"
     return (
-        f"{message}, or connect to the network to fetch it from OpenML (data set "
-        f"{info.openml_id}, {info.openml_name})."
+        f"{message}, or fetch it from OpenML ({info.openml_name}, number {info.openml_id}): "
+        f"python -m reproduction table1 --sets {name} --fetch."
     )
 
 
@@ -264,69 +276,6 @@ def _fill_missing(X: NDArray[Any]) -> NDArray[Any]:
     # Over all rows, labelled or not: no label is used.
     means = np.nanmean(X, axis=0, keepdims=True, dtype=np.float64)
     return np.where(missing, means, X).astype(X.dtype)
-
-
-def _fetch(name: str, folders: list[Path]) -> Dataset:
-    try:
-        X, y = _download(PAPER_SETS[name])
-    except DownloadError as error:
-        raise DownloadError(f"{error}. {_how_to_supply(name, folders)}") from error
-    target = cache_dir() / f"{name}.npz"
-    with replaced(target) as part, part.open("wb") as file:
-        np.savez_compressed(file, X=X, y=y)
-    return _load_file(target, folders)
-
-
-def _download(info: DatasetInfo) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    description = describe(info.openml_id)
-    if description["name"].lower() != info.openml_name.lower():
-        raise DownloadError(f"OpenML {info.openml_id} is {description['name']!r} now")
-    cache_dir().mkdir(parents=True, exist_ok=True)
-    # A folder of its own: another process may be fetching the same set.
-    with tempfile.TemporaryDirectory(dir=cache_dir()) as folder:
-        arff = download(description, Path(folder) / "data.arff", _progress(info.openml_name))
-        X, y = _read(arff, description, info)
-    found = (len(X), X.shape[1], len(np.unique(y)))
-    expected = (info.n_samples, info.n_features, info.n_classes)
-    if found != expected:
-        raise DownloadError(
-            f"OpenML's {info.openml_name} has (rows, columns, classes) {found}, the paper's "
-            f"Table 1 {expected}: it is another version"
-        )
-    return X, y
-
-
-def _read(
-    arff: Path, description: dict[str, Any], info: DatasetInfo
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    target = description["default_target_attribute"]
-    try:
-        return read_arff(arff, target, _to_drop(description, info))
-    except (ValueError, IndexError) as error:
-        # The file itself is gone when this is read: the address says more than its name.
-        raise DownloadError(f"the file at {description['url']} is unreadable ({error})") from error
-
-
-def _to_drop(description: dict[str, Any], info: DatasetInfo) -> list[str]:
-    # OpenML gives these as one name, as "a,b", or as a list.
-    hidden = [description.get(key) or [] for key in ("row_id_attribute", "ignore_attribute")]
-    listed = [names.split(",") if isinstance(names, str) else names for names in hidden]
-    return [*info.drop, *(name.strip() for names in listed for name in names)]
-
-
-def _progress(what: str) -> Progress | None:
-    """Print the state of a download on one line of a terminal; stay silent elsewhere."""
-    if not sys.stderr.isatty():
-        return None
-    return _printer(what, sys.stderr.write)
-
-
-def _printer(what: str, write: Callable[[str], Any]) -> Progress:
-    def show(read: int, total: int | None) -> None:
-        of_total = f" of {total / 1e6:.1f} MB ({100 * read // total} %)" if total else " MB"
-        write(f"\r{what}: {read / 1e6:.1f}{of_total}" + ("\n" if read == total else ""))
-
-    return show
 
 
 def paper_split(

@@ -1,4 +1,4 @@
-"""Figures 1 to 4 of the paper and two of our own, drawn from records as PNG and SVG.
+"""Figures 1 to 4 of the paper and two of our own, drawn from records as SVG.
 
 Every figure says how many trials stand behind it.
 """
@@ -32,12 +32,11 @@ LABELS = {
     "cbil": "CBIL, λ = 0",
     "cbil_relaxed": "CBIL, λ = 0.1",
 }
-_DPI = 130
 _HIGHEST = 3  # bounds far above 1 say nothing, and would flatten the rest of their panel
 
 
-def draw(name: str, scope: Scope, records: Iterable[Record], folder: Path) -> list[Path]:
-    """Draw one of figure1 ... figure6; return the paths of the PNG and the SVG."""
+def draw(name: str, scope: Scope, records: Iterable[Record], folder: Path) -> Path:
+    """Draw one of figure1 ... figure6; return the path of the SVG."""
     plt = _pyplot()
     found = by_key(records)
     makers: dict[str, Callable[[Any, Scope, dict[str, Record]], Any]] = {
@@ -54,18 +53,12 @@ def draw(name: str, scope: Scope, records: Iterable[Record], folder: Path) -> li
         remark = "; ".join(filter(None, apart))
         if remark:
             figure.text(0.0, 1.01, remark, va="bottom", size=7, color="#999999")
-        paths = []
-        for suffix in ("png", "svg"):
-            path = folder / f"{name}.{suffix}"
-            with replaced(path) as part:
-                # No date in the file: the same records give the same bytes.
-                metadata = {"Date": None} if suffix == "svg" else {}
-                figure.savefig(
-                    part, format=suffix, dpi=_DPI, bbox_inches="tight", metadata=metadata
-                )
-            paths.append(path)
+        path = folder / f"{name}.svg"
+        with replaced(path) as part:
+            # No date in the file: the same records give the same bytes.
+            figure.savefig(part, format="svg", bbox_inches="tight", metadata={"Date": None})
         plt.close(figure)
-    return paths
+    return path
 
 
 def _pyplot() -> Any:

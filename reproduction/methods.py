@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,8 +36,6 @@ class Method:
         Of every feature over all rows but those of the test part (no label is used). "minmax": to
         [-1, 1], except that features that only take 0 and 1 stay as they are. "standard": to mean
         0 and variance 1.
-    home : str
-        Module that must be there.
     """
 
     make: Callable[[Trial, Params, Any], Any]
@@ -45,12 +43,6 @@ class Method:
     grid: tuple[Params, ...] = ({},)
     supervised: bool = False
     scaling: Literal["none", "minmax", "standard"] = "none"
-    home: str = "sklearn"
-
-    @property
-    def available(self) -> bool:
-        """Whether the module that has the classifier can be imported."""
-        return importlib.util.find_spec(self.home) is not None
 
 
 def _forest(trial: Trial, params: Params, label_proba: Any) -> Any:
@@ -61,12 +53,11 @@ def _forest(trial: Trial, params: Params, label_proba: Any) -> Any:
 
 def _self_learning(policy: str, **fixed: Any) -> Callable[[Trial, Params, Any], Any]:
     def make(trial: Trial, params: Params, label_proba: Any) -> Any:
-        from fewlabel.selection import policies
-        from fewlabel.self_learning import SelfLearningClassifier
+        import fewlabel
 
-        return SelfLearningClassifier(
+        return fewlabel.SelfLearningClassifier(
             _forest(trial, params, None),
-            policy=Watched(getattr(policies, policy)(**params)),
+            policy=Watched(getattr(fewlabel, policy)(**params)),
             label_proba=label_proba,
             min_gain=0.0,  # the paper's rule: go on until nothing is left or nothing is selected
             random_state=trial.seed,
@@ -112,8 +103,6 @@ _STRENGTHS: tuple[Value, ...] = (0.1, 0.01, 0.001)
 _SIGMAS = _grid(gamma=(10.0, 1.5, 0.5, 0.1, 0.01, 0.001))
 # The paper's setting: the dense kernel with scikit-learn's defaults for all but its parameter.
 _label_spreading = _baseline("LabelSpreadingClassifier", kernel="rbf", alpha=0.2, max_iter=30)
-_CORE = "fewlabel.self_learning"
-_BASELINES = "fewlabel.baselines"
 
 METHODS: dict[str, Method] = {
     "RF": Method(_forest, r"\texttt{RF}", supervised=True),
@@ -122,26 +111,22 @@ METHODS: dict[str, Method] = {
         r"\texttt{LS}",
         _SIGMAS,
         scaling="minmax",
-        home=_BASELINES,
     ),
     "QN-S3VM": Method(
         _baseline("QNS3VMClassifier"),
         r"\texttt{QN-S3VM}",
         _grid(lam=_STRENGTHS, lam_u=_STRENGTHS),
         scaling="minmax",
-        home=_BASELINES,
     ),
     "Semi-LDA": Method(
         _baseline("SemiLDAClassifier", max_iter=300),
         r"\texttt{Semi-LDA}",
         _grid(learning_rate=(1e-4, 1e-3, 1e-2)),
-        home=_BASELINES,
     ),
     "DAS-RF": Method(
         _baseline("DASForestClassifier"),
         r"\texttt{DAS-RF}",
         _grid(temperature=(1e-3, 5e-3, 1e-2)),
-        home=_BASELINES,
     ),
     # The classical method, in which all rows weigh the same: with the weights of Algorithm 1, as
     # "FSLA weighted" below, it would not come near the paper's figures.
@@ -149,47 +134,40 @@ METHODS: dict[str, Method] = {
         _self_learning("FixedThreshold", max_iter=10, pseudo_weight="uniform"),
         r"\texttt{FSLA}$_{\theta=0.7}$",
         ({"threshold": 0.7},),
-        home=_CORE,
     ),
     "CSLA": Method(
         _self_learning("Curriculum"),
         r"\texttt{CSLA}$_{\Delta=1/3}$",
-        home=_CORE,
     ),
-    "MSLA": Method(_self_learning("BoundPolicy"), r"\texttt{MSLA}", home=_CORE),
-    "FewLabel": Method(
-        _mixed_vote, r"\texttt{FewLabel} (ours)", home="fewlabel.ensemble.mixed_vote"
-    ),
+    "MSLA": Method(_self_learning("BoundPolicy"), r"\texttt{MSLA}"),
+    "FewLabel": Method(_mixed_vote, r"\texttt{FewLabel} (ours)"),
 }
 """The columns of Table 2 in the paper's order, and ours."""
 
 VARIANTS: dict[str, Method] = {
-    "LS raw": Method(_label_spreading, "", _SIGMAS, home=_BASELINES),
-    "LS standard": Method(_label_spreading, "", _SIGMAS, scaling="standard", home=_BASELINES),
-    "LS k-NN": Method(_baseline("LabelSpreadingClassifier"), "", home=_BASELINES),
+    "LS raw": Method(_label_spreading, "", _SIGMAS),
+    "LS standard": Method(_label_spreading, "", _SIGMAS, scaling="standard"),
+    "LS k-NN": Method(_baseline("LabelSpreadingClassifier"), ""),
     "QN-S3VM raw": Method(
-        _baseline("QNS3VMClassifier"), "", _grid(lam=_STRENGTHS, lam_u=_STRENGTHS), home=_BASELINES
+        _baseline("QNS3VMClassifier"), "", _grid(lam=_STRENGTHS, lam_u=_STRENGTHS)
     ),
     "QN-S3VM early": Method(
         _baseline("QNS3VMClassifier", max_iter=5),
         "",
         _grid(lam=_STRENGTHS, lam_u=_STRENGTHS),
         scaling="minmax",
-        home=_BASELINES,
     ),
     "SVM": Method(
         _baseline("QNS3VMClassifier", lam_u=0.0),
         "",
         _grid(lam=_STRENGTHS),
         scaling="minmax",
-        home=_BASELINES,
     ),
-    "Semi-LDA converged": Method(_baseline("SemiLDAClassifier"), "", home=_BASELINES),
+    "Semi-LDA converged": Method(_baseline("SemiLDAClassifier"), ""),
     "Semi-LDA unshrunk": Method(
         _baseline("SemiLDAClassifier", shrinkage=1e-6, max_iter=300),
         "",
         _grid(learning_rate=(1e-4, 1e-3, 1e-2)),
-        home=_BASELINES,
     ),
     "LDA": Method(_lda("lsqr", "auto"), "", supervised=True),
     "LDA plain": Method(_lda("svd", None), "", supervised=True),
@@ -197,13 +175,11 @@ VARIANTS: dict[str, Method] = {
         _self_learning("FixedThreshold", max_iter=10),
         "",
         ({"threshold": 0.7},),
-        home=_CORE,
     ),
     "DAS-RF no airbag": Method(
         _baseline("DASForestClassifier", airbag=None),
         "",
         _grid(temperature=(1e-3, 5e-3, 1e-2)),
-        home=_BASELINES,
     ),
 }
 """What a column of Table 2 is compared with to explain it; not in the paper."""

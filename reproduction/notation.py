@@ -1,46 +1,33 @@
-"""A table in three notations, Markdown, CSV and LaTeX, from the same lines."""
+"""A table in two notations, Markdown and LaTeX, from the same lines."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fewlabel._core.atomic import replaced
 from reproduction.methods import METHODS
 from reproduction.plan import ROWS
 
-
-@dataclass(frozen=True)
-class Field:
-    """One cell: its lines, in which ``**`` stands around what is bold, and its values for CSV."""
-
-    lines: tuple[str, ...]
-    values: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def markdown(self) -> str:
-        """The lines as Markdown."""
-        return "<br>".join(self.lines)
+Lines = tuple[str, ...]
+"""One cell; ``**`` stands around what is bold."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table ready to be written: columns, and for each row its title and fields."""
+    """A table ready to be written: columns, and for each row its cells."""
 
     name: str
     title: str
     columns: dict[str, str]
-    rows: dict[str, dict[str, Field]]
+    rows: dict[str, dict[str, Lines]]
     notes: tuple[str, ...] = ()
 
 
 def write_table(table: Table, folder: Path) -> list[Path]:
-    """Write the table as .md, .csv and .tex; return the paths."""
-    texts = {"md": markdown(table), "csv": as_csv(table), "tex": latex(table)}
+    """Write the table as .md and .tex; return the paths."""
+    texts = {"md": markdown(table), "tex": latex(table)}
     paths = []
     for suffix, text in texts.items():
         path = folder / f"{table.name}.{suffix}"
@@ -70,22 +57,10 @@ def markdown(table: Table) -> str:
         "| Data set | " + " | ".join(heads) + " |",
         "|---" * (len(heads) + 1) + "|",
     ]
-    for name, fields in table.rows.items():
-        cells = [fields[column].markdown for column in table.columns]
+    for name, row in table.rows.items():
+        cells = ["<br>".join(row[column]) for column in table.columns]
         lines.append(f"| {row_title(name)} | " + " | ".join(cells) + " |")
     return "\n".join([*lines, *(f"\n{note}" for note in table.notes), ""])
-
-
-def as_csv(table: Table) -> str:
-    """The table in long form: one line for each cell, with everything known about it."""
-    keys = dict.fromkeys(k for row in table.rows.values() for f in row.values() for k in f.values)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["set", "column", "note", *keys])
-    for name, fields in table.rows.items():
-        for column, f in fields.items():
-            writer.writerow([name, column, ROWS[name].note, *(f.values.get(k) for k in keys)])
-    return out.getvalue()
 
 
 def latex(table: Table) -> str:
@@ -103,8 +78,8 @@ def latex(table: Table) -> str:
         " & ".join(["Data set", *heads]) + r" \\",
         r"\midrule",
     ]
-    for name, fields in table.rows.items():
-        cells = [_tex_cell(fields[column].lines) for column in table.columns]
+    for name, row in table.rows.items():
+        cells = [_tex_cell(row[column]) for column in table.columns]
         lines.append(" & ".join([_tex(row_title(name)), *cells]) + r" \\")
     lines += [
         r"\bottomrule",
@@ -116,7 +91,7 @@ def latex(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _tex_cell(lines: tuple[str, ...]) -> str:
+def _tex_cell(lines: Lines) -> str:
     first, *others = map(_tex, lines)
     if not others:
         return first

@@ -54,11 +54,7 @@ def write_page(page: Path, scope: Scope, records: list[Record]) -> list[Path]:
     """Write the page and, beside it in ``reproduction/``, the figures that it shows."""
     figures = [name for name in ITEMS if name.startswith("figure")]
     folder = page.parent / page.stem
-    paths = [
-        path for path in render(figures, scope, records, folder) if path.suffix == ".png"
-    ]  # the SVGs go with the tables, not into the docs
-    for path in paths:
-        path.with_suffix(".svg").unlink(missing_ok=True)
+    paths = render(figures, scope, records, folder)
     with replaced(page) as part:
         part.write_text(page_text(scope, records, folder.name), encoding="utf-8")
     return [page, *paths]
@@ -103,7 +99,7 @@ def _sections(scope: Scope, records: list[Record], folder: str) -> Iterator[str]
             yield f"\n### {name.capitalize().replace('e', 'e ', 1)}{own}\n\n{_CAPTIONS[name]}\n"
             if told := remark(name, scope, found):
                 yield f"{told}\n"
-            yield f"![{item.title}]({folder}/{name}.png)"
+            yield f"![{item.title}]({folder}/{name}.svg)"
 
 
 def _splits(scope: Scope) -> str:

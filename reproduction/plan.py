@@ -222,11 +222,10 @@ FIGURE_1_METHODS = ("RF", "QN-S3VM", "FSLA", "MSLA")
 
 def trials_of(item: str, scope: Scope) -> list[Trial]:
     """Everything that must have a record before a table or figure is complete."""
-    methods = [name for name in scope.methods if METHODS[name].available]
     if item == "table1":
         return [Trial(name, DESCRIBE) for name in _datasets(scope)]
     if item in ("table2", "table4"):
-        return [t for row in scope.sets for m in methods for t in scope.cell(row, m)]
+        return [t for row in scope.sets for m in scope.methods for t in scope.cell(row, m)]
     if item == "table3":
         return [
             trial
@@ -235,7 +234,7 @@ def trials_of(item: str, scope: Scope) -> list[Trial]:
             for trial in scope.grid(row, "MSLA", label_proba=mode)
         ]
     if item == "figure1":
-        return [t for m in FIGURE_1_METHODS if m in methods for t in small_trials(scope, m)]
+        return [t for m in FIGURE_1_METHODS if m in scope.methods for t in small_trials(scope, m)]
     return [t for row in figure_sets(item, scope) for t in scope.grid(row, "MSLA")]
 
 

@@ -10,7 +10,7 @@ from reproduction.records import Record
 
 
 def render(items: Iterable[str], scope: Scope, records: list[Record], folder: Path) -> list[Path]:
-    """Write the tables (Markdown, CSV, LaTeX) and figures (PNG, SVG); return their paths."""
+    """Write the tables (Markdown, LaTeX) and figures (SVG); return their paths."""
     from reproduction.figures import draw
     from reproduction.notation import write_table
     from reproduction.tables import build
@@ -20,5 +20,5 @@ def render(items: Iterable[str], scope: Scope, records: list[Record], folder: Pa
         if item.startswith("table"):
             paths += write_table(build(item, scope, records), folder)
         else:
-            paths += draw(item, scope, records, folder)
+            paths.append(draw(item, scope, records, folder))
     return paths

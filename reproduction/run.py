@@ -1,8 +1,7 @@
 """Run trials: each in a child process with limits, each record on the disk before the next.
 
 Kill the runner at any moment and start it again: it goes on where it was and loses at most the
-trials in flight. The children notice that the runner is gone and end themselves; on a cluster they
-are ended by the worker.
+trials in flight. The children notice that the runner is gone and end themselves.
 """
 
 from __future__ import annotations
@@ -12,18 +11,16 @@ import functools
 import json
 import os
 import platform
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from subprocess import PIPE
-from typing import IO, Any
+from typing import Any
 
 from reproduction.estimate import seconds_left
 from reproduction.records import (
@@ -36,10 +33,9 @@ from reproduction.records import (
     pending,
     read_records,
 )
-from reproduction.spec import Trial, trial_from
+from reproduction.spec import Trial
 
 _POLL_SECONDS = 0.2
-_WANTED_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,6 @@ def run(
     data_dir: Path | None = None,
     limits: Limits | None = None,
     jobs: int = 1,
-    executor: Executor | None = None,
     report: Callable[[Progress], None] | None = None,
 ) -> list[Record]:
     """Run the trials that have no record in the folder of ``path`` yet and append one of each.
@@ -86,11 +81,7 @@ def run(
         Folder of the data sets.
     limits : Limits, optional
     jobs : int, default=1
-        Trials at a time. An ``executor`` decides that itself: say here how many it runs, for the
-        estimate of the time left.
-    executor : concurrent.futures.Executor, optional
-        Where trials run instead, for example ``distributed.Client(...).get_executor()``; workers
-        then start the child processes, and must see ``data_dir``.
+        Trials at a time.
     report : callable, optional
         Called after every trial.
 
@@ -104,12 +95,9 @@ def run(
         known = read_records(path.parent)
         todo = pending(wanted, known, asdict(limits))
         stop = threading.Event()
-        pool = executor or ThreadPoolExecutor(jobs)
-        if executor is None:
-            work = functools.partial(run_limited, data_dir=data_dir, limits=limits, stop=stop)
-        else:
-            work = functools.partial(run_remote, data_dir=data_dir, limits=limits)
-        futures: list[Future[Record]] = [pool.submit(work, trial.as_dict()) for trial in todo]
+        pool = ThreadPoolExecutor(jobs)
+        work = functools.partial(run_limited, data_dir=data_dir, limits=limits, stop=stop)
+        futures: list[Future[Record]] = [pool.submit(work, trial) for trial in todo]
         new: list[Record] = []
         try:
             for future in as_completed(futures):
@@ -124,26 +112,21 @@ def run(
             stop.set()
             for future in futures:
                 future.cancel()
-            if executor is None:
-                pool.shutdown()
+            pool.shutdown()
     keys = {trial.key for trial in wanted}
     return [record for record in read_records(path.parent) if record["key"] in keys]
 
 
 def run_limited(
-    fields: dict[str, Any],
+    trial: Trial,
     *,
     data_dir: Path | None = None,
     limits: Limits | None = None,
     stop: threading.Event | None = None,
 ) -> Record:
     """Run one trial in a child process and return its record, whatever becomes of the child."""
-    trial, limits = trial_from(fields), limits or Limits()
-    start = time.monotonic()
-    return _record(trial, limits, start, _in_child(trial, data_dir, limits, start, stop))
-
-
-def _record(trial: Trial, limits: Limits, start: float, outcome: dict[str, Any]) -> Record:
+    limits, start = limits or Limits(), time.monotonic()
+    outcome = _in_child(trial, data_dir, limits, start, stop)
     return {
         "key": trial.key,
         "trial": trial.as_dict(),
@@ -184,65 +167,6 @@ def _in_child(
     if outcome is None:
         return {"status": ERROR, "error": f"the process ended with code {process.exitcode}"}
     return outcome
-
-
-def run_remote(
-    fields: dict[str, Any], *, data_dir: Path | None = None, limits: Limits | None = None
-) -> Record:
-    """:func:`run_limited` from an interpreter of its own, for workers of a cluster.
-
-    Those of Dask are daemonic processes, which may not start children by ``multiprocessing``.
-    """
-    limits, start = limits or Limits(), time.monotonic()
-    request = {
-        "fields": fields,
-        "data_dir": None if data_dir is None else str(data_dir),
-        "limits": asdict(limits),
-    }
-    command = [sys.executable, "-m", "reproduction.remote"]
-    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
-        if process.stdin is None or process.stdout is None:
-            raise RuntimeError("the pipes to the child process are missing")
-        # Its standard input stays open until it has answered: the end of it means we are gone.
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        answer = _first_line(process, process.stdout)
-    if not answer.endswith("\n"):  # it was killed before it had written the whole line
-        error = f"{' '.join(command)} ended with code {process.returncode}"
-        return _record(trial_from(fields), limits, start, {"status": ERROR, "error": error})
-    record: Record = json.loads(answer)
-    return record
-
-
-def _first_line(process: subprocess.Popen[str], output: IO[str]) -> str:
-    """The first line a process writes; it is ended when nobody waits for that any more."""
-    wanted = _wanted()
-    with ThreadPoolExecutor(1) as reader:
-        line = reader.submit(output.readline)
-        while not wait([line], _WANTED_SECONDS).done:
-            if not wanted():
-                process.kill()
-                raise Interrupted
-    return line.result()
-
-
-def _wanted() -> Callable[[], bool]:
-    """What tells whether anybody waits for the task we are in: known of Dask's tasks only."""
-    try:
-        from distributed import get_worker
-
-        worker = get_worker()
-    except (ImportError, ValueError):  # not installed, or this is no worker of it
-        return lambda: True
-    key = worker.get_current_task()
-
-    def wanted() -> bool:
-        # Dask cannot stop a task that has begun. It only marks it when its clients have given it
-        # up or are gone.
-        task = worker.state.tasks.get(key)
-        return task is not None and task.state != "cancelled"
-
-    return wanted
 
 
 def _context() -> Any:
@@ -325,7 +249,7 @@ def _peak_mib() -> float | None:
 
 @functools.cache
 def machine() -> dict[str, Any]:
-    """The machine in few words."""
+    """System, processor and number of cores."""
     return {"system": platform.system(), "cpu": _cpu(), "cores": os.cpu_count()}
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import Any, Self, TextIO
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
 
-from reproduction.notation import Table, row_title
+from reproduction.notation import Lines, Table, row_title
 from reproduction.records import OK
 from reproduction.run import Progress
 
@@ -15,81 +16,38 @@ def describe(progress: Progress) -> str:
     """What has just ended and how long the rest will take."""
     trial, record = progress.record["trial"], progress.record
     score = record.get("scores", {}).get("accuracy")
-    result = record["status"] if record["status"] != OK else ""
+    result = record["status"] if record["status"] != OK else "done"
     if score is not None:
         result = f"{score:.3f}"
-    what = f"{trial['method']} on {trial['dataset']}, seed {trial['seed']}"
-    left = "?" if progress.seconds_left is None else clock(progress.seconds_left)
-    return f"{what}: {result or 'done'}; {left} left"
+    left = progress.seconds_left
+    rest = "?" if left is None else timedelta(seconds=round(left))
+    return f"{trial['method']} on {trial['dataset']}, seed {trial['seed']}: {result}; {rest} left"
 
 
-def clock(seconds: float) -> str:
-    """Seconds as h:mm:ss."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+@contextmanager
+def progress_shown() -> Iterator[Callable[[Progress], None]]:
+    """A callable that shows progress: a bar on a terminal, a line for each trial elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Display
 
+    console = Console(stderr=True, soft_wrap=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    display = Display(*columns, TextColumn("{task.description}"), console=console, transient=True)
+    task = display.add_task("starting", total=None)
 
-class Lines(AbstractContextManager[Any]):
-    """One line for each trial."""
+    def show(progress: Progress) -> None:
+        text = describe(progress)
+        display.update(task, total=progress.total, completed=progress.done, description=text)
+        if not console.is_terminal:
+            line = f"[{progress.done}/{progress.total}] {text}"
+            console.print(line, markup=False, highlight=False)
 
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-
-    def __call__(self, progress: Progress) -> None:
-        self.stream.write(f"[{progress.done}/{progress.total}] {describe(progress)}\n")
-        self.stream.flush()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
-
-
-class Bar(AbstractContextManager[Any]):
-    """A bar on a terminal (rich)."""
-
-    def __init__(self) -> None:
-        try:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-            from rich.progress import Progress as Display
-        except ImportError as error:
-            raise ImportError(
-                "The progress bar needs rich: pip install 'fewlabel[cli]'."
-            ) from error
-        self._display = Display(
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}"),
-            console=Console(stderr=True),
-        )
-        self._task = self._display.add_task("starting", total=None)
-
-    def __enter__(self) -> Self:
-        self._display.start()
-        return self
-
-    def __call__(self, progress: Progress) -> None:
-        self._display.update(
-            self._task,
-            total=progress.total,
-            completed=progress.done,
-            description=describe(progress),
-        )
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._display.tasks[0].total is None:
-            self._display.update(self._task, visible=False)  # nothing had to be run
-        self._display.stop()
+    if not console.is_terminal:
+        yield show
+        return
+    with display:
+        yield show
 
 
 def show_table(table: Table, console: Any) -> bool:
@@ -98,9 +56,8 @@ def show_table(table: Table, console: Any) -> bool:
 
     grid = Grid("Data set", *(head or column for column, head in table.columns.items()))
     grid.title = table.title
-    for row, fields in table.rows.items():
-        cells = (_rich_text(fields[column].lines) for column in table.columns)
-        grid.add_row(row_title(row), *cells)
+    for name, row in table.rows.items():
+        grid.add_row(row_title(name), *(_rich_text(row[column]) for column in table.columns))
     needed = console.measure(grid, options=console.options.update(width=10**4)).maximum
     if needed > console.width:
         return False
@@ -108,7 +65,7 @@ def show_table(table: Table, console: Any) -> bool:
     return True
 
 
-def _rich_text(lines: tuple[str, ...]) -> Any:
+def _rich_text(lines: Lines) -> Any:
     """The lines of a cell for rich, with the bold part."""
     from rich.text import Text
 

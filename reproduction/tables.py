@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
 
 from reproduction import paper_values
 from reproduction.measure import DESCRIBE
-from reproduction.notation import Field, Table, number
+from reproduction.notation import Lines, Table, number
 from reproduction.paper_values import Reported
 from reproduction.plan import (
     DEFAULT_SETS,
@@ -104,15 +103,14 @@ def _table_1(scope: Scope, found: dict[str, Record]) -> Table:
     return Table("table1", ITEMS["table1"].title, columns, rows, (note, *_scope_notes(scope)))
 
 
-def _count(ours: int | None, printed: int | None) -> Field:
-    values = {"value": ours, "paper": printed}
+def _count(ours: int | None, printed: int | None) -> Lines:
     if ours is None:
         text = "not run" if printed is None else f"(paper: {printed:,})"
     elif printed is None or ours == printed:
         text = f"{ours:,}"
     else:
         text = f"{ours:,} (paper: {printed:,})"
-    return Field((text,), values)
+    return (text,)
 
 
 def _table_2(scope: Scope, found: dict[str, Record]) -> Table:
@@ -179,7 +177,7 @@ def _scope_notes(scope: Scope) -> tuple[str, ...]:
 
 
 def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
-    rows: dict[str, dict[str, Field]] = {}
+    rows: dict[str, dict[str, Lines]] = {}
     machines: set[str] = set()
     for row in _shown(scope, found):
         printed = paper_values.TABLE_4.get(row.paper or "", {})
@@ -206,15 +204,13 @@ def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
     return Table("table4", ITEMS["table4"].title, dict.fromkeys(scope.methods, ""), rows, notes)
 
 
-def _time_field(row: str, records: list[Record], printed: str | None, note: str) -> Field:
+def _time_field(row: str, records: list[Record], printed: str | None, note: str) -> Lines:
     done = [record for record in records if record["status"] == OK]
     limited, limit = limits_hit(records)
     paper = f"paper {printed}" if printed else ""
-    values: dict[str, Any] = {"paper": printed, "over_limit": limited}
     if not done:
         text = f"{limit} ({limited})" if limited else _why_empty(row)
-        values["status"] = "NA" if limited else text
-        return Field(tuple(filter(None, (text, paper))), values)
+        return tuple(filter(None, (text, paper)))
     clock = "processor" if all("cpu" in record["seconds"] for record in done) else "wall"
     seconds = fmean(_seconds(record["seconds"], clock) for record in done)
     lines = (
@@ -223,26 +219,18 @@ def _time_field(row: str, records: list[Record], printed: str | None, note: str)
         note,
         paper,
     )
-    values |= {"status": "ok", "value": seconds, "n": len(done), "clock": clock, "setting": note}
-    return Field(tuple(filter(None, lines)), values)
+    return tuple(filter(None, lines))
 
 
 def _seconds(seconds: dict[str, float], clock: str) -> float:
     return seconds["cpu"] if clock == "processor" else seconds["fit"] + seconds["predict"]
 
 
-def _accuracy_field(row: str, column: str, c: Cell) -> Field:
-    values: dict[str, Any] = {
-        "paper_mean": c.paper.mean if c.paper else None,
-        "paper_std": c.paper.std if c.paper else None,
-        "paper_worse": c.paper.worse if c.paper else None,
-        "over_limit": c.limited,
-    }
+def _accuracy_field(row: str, column: str, c: Cell) -> Lines:
     paper = _paper_text(row, column, c.paper)
     if not c.n:
-        text = "NA" if c.limited else _why_empty(row)
-        told = f"{text} ({c.limit})" if c.limited else text
-        return Field(tuple(filter(None, (told, paper))), values | {"status": text})
+        text = f"NA ({c.limit})" if c.limited else _why_empty(row)
+        return tuple(filter(None, (text, paper)))
     mean = f"**{number(c.mean)}**" if c.best else number(c.mean)
     spread = f" ± {number(c.std)}" if c.n > 1 else ""
     lines = (
@@ -254,13 +242,7 @@ def _accuracy_field(row: str, column: str, c: Cell) -> Field:
         params_text(c.params),
         c.note,
     )
-    values |= {
-        "status": "ok", "mean": c.mean, "std": c.std if c.n > 1 else None, "n": c.n,
-        "best": c.best, "worse": c.worse, "better": c.better, "distance_se": c.distance,
-        "params": params_text(c.params), "setting": c.note,
-        "test_mean": fmean(c.test_values) if c.test_values else None,
-    }  # fmt: skip
-    return Field(tuple(filter(None, lines)), values)
+    return tuple(filter(None, lines))
 
 
 def _why_empty(row: str) -> str:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from benchmarks import competitors, competitors_page
 from benchmarks.baselines import exponent, measure
 from reproduction.paper_values import TABLE_2
-from reproduction.records import read_records
 from reproduction.spec import Trial
 
-ROOT = Path(__file__).parents[2]
 NO_SCALING = {
     "machine": {"cpu": "", "cores": 0},
     "versions": {"scikit-learn": ""},
@@ -28,12 +23,6 @@ def record(trial: Trial, accuracy: float) -> dict:
         "status": "ok",
         "scores": {"accuracy": accuracy},
     }
-
-
-def test_page_is_what_the_records_make():
-    written = (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8")
-    scaling = json.loads((ROOT / competitors.SCALING).read_text(encoding="utf-8"))
-    assert written == competitors_page.page(read_records(ROOT / "results"), scaling)
 
 
 def test_best_point_of_the_grid_is_shown_beside_the_paper():

@@ -6,22 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import mixed_vote, mixed_vote_page
+from benchmarks import mixed_vote
 from fewlabel.ensemble import families
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_is_what_the_records_say():
-    ablation, cost = (
-        mixed_vote.lines(ROOT / path) for path in (mixed_vote.ABLATION, mixed_vote.COST)
-    )
-    made = mixed_vote_page.text(ablation, cost, ROOT / "results")
-    assert (ROOT / mixed_vote_page.PAGE).read_text(encoding="utf-8") == made
-
-
 def test_no_record_is_of_a_split_of_the_paper():
-    seeds = {line["seed"] for line in mixed_vote.lines(ROOT / mixed_vote.ABLATION)}
+    seeds = {line["seed"] for line in mixed_vote.records(ROOT / mixed_vote.ABLATION)}
     assert seeds
     assert min(seeds) >= 1000
 
@@ -50,6 +42,6 @@ def test_a_trial_of_the_cost(few_families, tmp_path):
     path = tmp_path / "cost.jsonl"
     mixed_vote.run(path, mixed_vote.cost, ["iris"], [1000])
     mixed_vote.run(path, mixed_vote.cost, ["iris"], [1000])  # goes on where it was
-    (line,) = mixed_vote.lines(path)
+    (line,) = mixed_vote.records(path)
     assert line["FewLabelClassifier"]["cpu"] > 0
     assert line["SelfLearningClassifier"]["accuracy"] > 0.8

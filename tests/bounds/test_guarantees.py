@@ -7,13 +7,14 @@ import re
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "guarantees.md"
-LINK = re.compile(r"\[`(\w+)`\]\(\.\./src/fewlabel/(\w+)\.py\)")
+LINK = re.compile(r"\[`(\w+)`\]\(\.\./src/fewlabel/([\w/]+)\.py\)")
 
 
 def test_every_linked_function_exists():
     links = set(LINK.findall(PAGE.read_text(encoding="utf-8")))
     assert len(links) > 25
-    for name, module in links:
+    for name, path in links:
+        module = path.replace("/", ".")
         function = getattr(importlib.import_module(f"fewlabel.{module}"), name)
         assert function.__module__ == f"fewlabel.{module}", (name, module)
         assert function.__doc__, name

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import _page, scaling, scaling_model
+from benchmarks import scaling
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "scaling.md"
@@ -28,14 +28,6 @@ def test_accuracy_compares_the_same_splits(tmp_path):
     assert len(records.read_text().splitlines()) == 4
 
 
-def test_page_shows_the_recorded_accuracies():
-    lines = scaling.RECORDS.read_text(encoding="utf-8").splitlines()
-    splits = len({json.loads(line)["split"] for line in lines})
-    assert splits >= 5
-    rows = scaling.accuracy(splits, scaling.SETS, scaling.TREES, scaling.RECORDS)
-    assert _page.table(rows) in PAGE.read_text(encoding="utf-8")
-
-
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_workers_and_rows():
     pytest.importorskip("distributed", reason="needs pip install 'fewlabel[scale]'")
@@ -53,25 +45,11 @@ def test_statistics_and_bytes():
     assert sizes["kept of a row between rounds, 5 classes"] == "54 bytes"
 
 
-def test_estimate_multiplies():
-    costs = scaling_model.Costs(1.0, 0.1, 2.0, 3.6, 1000.0, 500)
-    row = scaling_model.estimate(costs, 10**9, 10**6, 100, 4)
-    # 6 passes of 1 + 20 + 2 µs and 5 of 1 µs for each row; 4 rounds of 200 trees of 3.6 s.
-    hours = (10**9 * (6 * 23 + 5) * 1e-6 + 4 * 200 * 3.6) / 3600
-    assert row["core-hours"] == f"{hours:,.0f}"
-    assert row["rows/s/core"] == f"{1e6 / 143:,.0f}"
-    assert row["statistics/round"] == "500 KB"
-    assert row["forest/round"] == "20.2 MB"
-    measured = scaling_model.measure_costs(300, 200, 2)
-    assert measured.vote_tree > 0
-    assert measured.tree_bytes > 100
-
-
 def test_every_table_of_the_page_has_a_command():
     page = PAGE.read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     names = re.findall(r"<!-- (\w+) -->", page)
-    assert set(names) == {"memory", "accuracy", "workers", "statistics", "bytes", "paper"}
+    assert set(names) == {"memory", "accuracy", "workers", "statistics", "bytes"}
     for name in names:
         block = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", page, re.DOTALL)
         assert block is not None

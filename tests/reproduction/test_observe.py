@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
-from fewlabel.selection.policies import BoundPolicy
-from fewlabel.self_learning import SelfLearningClassifier
+from fewlabel import BoundPolicy, SelfLearningClassifier
 from reproduction.datasets import mask_labels, paper_split
 from reproduction.observe import CONFIDENT, Watched, by_share, calibration, cbil, observe
 

@@ -1,8 +1,7 @@
-"""`python -m reproduction --all --quick`: every table and figure is made and holds what it should."""
+"""`python -m reproduction --all --quick`: every table and figure is made and holds what it must."""
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -44,17 +43,16 @@ def test_every_trial_of_the_plan_has_a_record(made):
     assert {r["key"] for r in records} == planned
     assert {r["status"] for r in records} == {"ok"}
     methods = {r["trial"]["method"] for r in records}
-    available = {name for name, m in METHODS.items() if m.available}
-    assert methods == available | {"describe", "FSLA weighted"}
+    assert methods == {*METHODS, "describe", "FSLA weighted"}
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_tables(made, name):
-    for suffix in ("md", "csv", "tex"):
+    for suffix in ("md", "tex"):
         text = (made[0] / f"{name}.{suffix}").read_text()
         assert "Iris" in text or "iris" in text
         assert "NaN" not in text
-        assert "Quick run at tiny sizes" in text or suffix == "csv"
+        assert "Quick run at tiny sizes" in text
 
 
 def test_a_mean_in_a_table_is_that_of_the_records(made):
@@ -62,20 +60,18 @@ def test_a_mean_in_a_table_is_that_of_the_records(made):
     wanted = [{"dataset": "wine", "method": "MSLA", "seed": s, "n_trees": 10} for s in (0, 10)]
     scores = [r["scores"]["accuracy"] for r in records if r["trial"] in wanted]
     assert len(scores) == 2
-    rows = list(csv.DictReader((made[0] / "table2.csv").read_text().splitlines()))
-    row = next(r for r in rows if (r["set"], r["column"]) == ("wine", "MSLA"))
-    assert float(row["mean"]) == pytest.approx(np.mean(scores))
-    assert row["n"] == "2"
+    table = (made[0] / "table2.md").read_text()
+    head, wine = (
+        next(line for line in table.splitlines() if line.startswith(f"| {start} |")).split("|")
+        for start in ("Data set", "Wine")
+    )
+    cell = wine[head.index(" MSLA ")].replace("*", "")
+    assert cell.startswith(f" {number(np.mean(scores))}")
+    assert " (2)" in cell
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures(made, name):
-    from matplotlib.image import imread
-
-    image = imread(made[0] / f"{name}.png")
-    assert min(image.shape[:2]) > 300
-    coloured = (np.ptp(image[..., :3], axis=2) > 0.2).mean()
-    assert coloured > 0.001, "no curve was drawn"
     text = (made[0] / f"{name}.svg").read_text()
     assert "2 trials" in text
     assert "quick run" in text
@@ -87,9 +83,8 @@ def test_page(made):
     page = made[0] / "docs" / "reproduction.md"
     text = page.read_text()
     for name in FIGURES:
-        assert f"(reproduction/{name}.png)" in text
-        assert (page.parent / "reproduction" / f"{name}.png").stat().st_size > 3000
-    assert not list((page.parent / "reproduction").glob("*.svg"))
+        assert f"(reproduction/{name}.svg)" in text
+        assert (page.parent / "reproduction" / f"{name}.svg").is_file()
     assert "## Cells beyond two standard errors" in text
     assert text.count("## Table") == 4
 
@@ -130,7 +125,6 @@ def test_paths_are_looked_at_before_the_first_trial(tmp_path):
         (["--out", out, "--page", tmp_path], "is a folder"),
         (["--out", out, "--page", file / "page.md"], "is a file"),
         (["--out", out, "--data", tmp_path / "nowhere"], "There is no folder"),
-        (["--out", out, "--scheduler", "nonsense"], "scheduler must be"),
     ):
         result = invoke("table2", "--quick", "--methods", "RF", *arguments)
         assert result.exit_code == 1
@@ -167,13 +161,24 @@ def test_other_splits_and_a_test_part(tmp_path):
     assert "Splits: stratified, seeds from 200 on, 40 unlabelled rows" in text
 
 
+def test_without_data_the_command_stops_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEWLABEL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("FEWLABEL_DATA", raising=False)
+    result = invoke("--all", "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "None of the data sets is there" in result.stderr
+    assert "--data DIR or FEWLABEL_DATA" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_failed_trials_make_the_command_fail(tmp_path, monkeypatch):
     monkeypatch.setenv("FEWLABEL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("FEWLABEL_OPENML", "http://127.0.0.1:9")  # nobody listens there
+    np.savez(tmp_path / "vowel.npz", X=np.zeros((3, 2)), y=np.zeros(3))  # too small to be split
     result = invoke(
-        "table2", "--sets", "vowel", "--methods", "RF", "--trials", 1, "--data", tmp_path,
+        "table2", "--sets", "vowel,dna", "--methods", "RF", "--trials", 1, "--data", tmp_path,
         "--out", tmp_path / "out",
     )  # fmt: skip
     assert result.exit_code == 1
-    assert "1 trial(s) failed" in result.output
+    assert "their trials will fail: dna" in result.stderr
+    assert "2 trial(s) failed" in result.output
     assert Path(tmp_path / "out" / "table2.md").read_text().count("not run")

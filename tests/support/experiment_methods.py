@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from pathlib import Path
 
@@ -41,22 +40,6 @@ class Failing(DummyClassifier):
         raise RuntimeError("not today")
 
 
-class Printing(DummyClassifier):
-    def fit(self, X, y, sample_weight=None):
-        print("from Python", flush=True)  # noqa: T201
-        os.write(1, b"from a library in C\n")
-        return super().fit(X, y)
-
-
-class Orphaned(DummyClassifier):
-    """Kills the process that started its fork server, as a lack of memory may do."""
-
-    def fit(self, X, y, sample_weight=None):
-        state = Path(f"/proc/{os.getppid()}/stat").read_text()
-        os.kill(int(state.rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
-        time.sleep(60)
-
-
 class Seen(DummyClassifier):
     """Fails unless the labelled rows come first and the labels of all others are hidden."""
 
@@ -85,7 +68,5 @@ SLOW = Method(lambda *_: Slow(), "slow", supervised=True)
 HUNGRY = Method(lambda *_: Hungry(), "hungry", supervised=True)
 CRASHING = Method(lambda *_: Crashing(), "crashing", supervised=True)
 FAILING = Method(lambda *_: Failing(), "failing", supervised=True)
-PRINTING = Method(lambda *_: Printing(), "printing", supervised=True)
-ORPHANED = Method(lambda *_: Orphaned(), "orphaned", supervised=True)
 SEEN = Method(lambda trial, *_: Seen(trial.n_labeled), "seen")
 SPANNED = Method(lambda *_: Spanned(), "spanned", scaling="minmax")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import logsumexp
 
-from fewlabel.bounds.statistics import Floats
+from fewlabel._core.arrays import Floats
 
 # A vote of 0 only says that no voter of a finite number chose the class.
 _LOWEST_VOTE = 1e-3

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.checks import check_weights
 from fewlabel._core.scikit import fit_weight_name, n_rows, take_rows
-from fewlabel.bounds.votes import Floats, iter_voters
+from fewlabel.bounds.votes import iter_voters
 
-Ints = NDArray[np.intp]
 Fold = tuple[Ints, Ints]
 
 CANNOT_LEARN = (ValueError, IndexError, np.linalg.LinAlgError)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.scikit import validate_data
 from fewlabel._core.targets import UNLABELED, encode_target
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 

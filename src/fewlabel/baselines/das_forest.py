@@ -35,9 +35,10 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state, gen_even_slices
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.scikit import Interval, StrOptions
 from fewlabel._core.targets import UNLABELED
-from fewlabel.baselines._base import Codes, Floats, SemiSupervisedClassifier
+from fewlabel.baselines._base import Codes, SemiSupervisedClassifier
 from fewlabel.bounds.votes import margin
 
 _LARGEST_SEED = np.iinfo(np.int32).max

@@ -33,9 +33,10 @@ from sklearn.semi_supervised import LabelSpreading
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.scikit import Interval, StrOptions
 from fewlabel._core.targets import UNLABELED, encode_target
-from fewlabel.baselines._base import Codes, Floats, SemiSupervisedClassifier, class_prior
+from fewlabel.baselines._base import Codes, SemiSupervisedClassifier, class_prior
 
 _DENSE_MATRICES = 3  # n × n matrices that scikit-learn's LabelSpreading holds at its peak
 _BATCH = 1024  # new rows whose similarities to all training rows are held at once

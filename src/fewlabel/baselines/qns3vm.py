@@ -34,9 +34,10 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.scikit import Interval, StrOptions
 from fewlabel._core.targets import UNLABELED
-from fewlabel.baselines._base import Codes, Floats, SemiSupervisedClassifier
+from fewlabel.baselines._base import Codes, SemiSupervisedClassifier
 
 _SHARPNESS = 20.0  # γ: how closely the logistic loss follows the hinge
 _WIDTH = 3.0  # s: how narrow the penalty around f = 0 is

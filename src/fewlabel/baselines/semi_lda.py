@@ -33,9 +33,10 @@ from scipy.special import softmax
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.exceptions import ConvergenceWarning
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.scikit import Interval, StrOptions
 from fewlabel._core.targets import UNLABELED
-from fewlabel.baselines._base import Codes, Floats, SemiSupervisedClassifier, as_decision
+from fewlabel.baselines._base import Codes, SemiSupervisedClassifier, as_decision
 
 _LARGEST_SHRINKAGE = 0.99
 _FIRST_STEP = 0.01

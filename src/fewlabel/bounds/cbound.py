@@ -17,8 +17,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import check_mislabeling, check_relaxation, check_same_shape, check_votes
-from fewlabel.bounds.margins import Floats, MarginSums, margin_sums
+from fewlabel.bounds.margins import MarginSums, margin_sums
 
 
 class TrivialBoundWarning(UserWarning):

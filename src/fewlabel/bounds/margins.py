@@ -10,11 +10,10 @@ from dataclasses import astuple, dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import check_labels, check_same_shape, check_votes
-
-Floats = NDArray[np.float64]
 
 # Rows of one pass of the kernel: the temporaries of that many rows stay in the processor's cache.
 _CHUNK_ROWS = 8192

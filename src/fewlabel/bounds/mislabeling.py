@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import (
     check_codes,
     check_label_proba,
@@ -26,7 +27,6 @@ from fewlabel._core.checks import (
     check_votes,
 )
 from fewlabel.bounds.cbound import alpha_delta, off_diagonal
-from fewlabel.bounds.margins import Floats
 
 # Few enough for the cache, and for BLAS not to split such narrow products over threads at a loss.
 _CHUNK_ROWS = 2048

@@ -26,9 +26,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import check_relaxation, check_same_shape
 from fewlabel.bounds.cbound import Correction, cantelli_bound, off_diagonal
-from fewlabel.bounds.margins import Floats, MarginSums, margin_sums
+from fewlabel.bounds.margins import MarginSums, margin_sums
 from fewlabel.bounds.mislabeling import check_counts
 
 Inequality = Literal["kl", "pinsker"]

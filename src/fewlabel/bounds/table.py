@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import (
     check_labels,
     check_mislabeling,
@@ -27,7 +28,7 @@ from fewlabel.bounds.cbound import (
     markov_bound_of,
     smallest_relaxation,
 )
-from fewlabel.bounds.margins import Floats, MarginSums, margin_sums
+from fewlabel.bounds.margins import MarginSums, margin_sums
 from fewlabel.bounds.transductive import risk_bound
 
 Kind = Literal["guarantee", "estimate"]

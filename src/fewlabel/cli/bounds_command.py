@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.errors import UserError, listing, shorten
 from fewlabel.assess.calibration import for_bounds
-from fewlabel.bounds.statistics import Floats
 from fewlabel.bounds.thresholds import search_thresholds
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 from fewlabel.bounds.votes import bayes_risk, vote_matrix

@@ -115,14 +115,18 @@ class Console:
             sys.stdout.write(f"{text}\n")
 
     def table(self, head: list[str], rows: list[list[str]]) -> None:
-        """Print aligned columns."""
-        widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
-        for row in [head, *rows]:
-            cells = [
-                cell.ljust(width) if k == 0 else cell.rjust(width)
-                for k, (cell, width) in enumerate(zip(row, widths))
-            ]
-            self.say("  " + "  ".join(cells).rstrip())
+        """Print aligned columns, the first one to the left."""
+        if self.quiet or self.as_json:
+            return
+        from rich.console import Console as RichConsole
+        from rich.table import Table
+
+        grid = Table(box=None, padding=(0, 0, 0, 2), header_style="")
+        for k, name in enumerate(head):
+            grid.add_column(name, justify="right" if k else "left")
+        for row in rows:
+            grid.add_row(*row)
+        RichConsole(file=sys.stdout, markup=False, highlight=False).print(grid)
 
     def fail(self, message: str, remedy: str = "") -> None:
         """Tell of an error and what to do about it."""

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import rel_entr
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import check_labels, check_relaxation, check_same_shape, check_weights
 from fewlabel.bounds.cbound import Correction, alpha_delta, class_correction
-from fewlabel.bounds.margins import Floats, margin_sums
+from fewlabel.bounds.margins import margin_sums
 from fewlabel.ensemble.voter_votes import VoterVotes, check_voters, check_weighting
 
 # A point of the simplex → what is minimised and its gradient.

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from fewlabel.bounds.margins import Floats
+from fewlabel._core.arrays import Floats
 from fewlabel.bounds.mislabeling import held_out_counts, imperfect_proba, mislabeling_matrix
 from fewlabel.bounds.pac_bayes import kl_divergence
 from fewlabel.ensemble.bound_posteriors import (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import check_codes, check_proba
-from fewlabel.bounds.votes import Floats
 
 
 @dataclass(frozen=True, eq=False)

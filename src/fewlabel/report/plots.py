@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel.bounds.statistics import Floats
+from fewlabel._core.arrays import Floats
 from fewlabel.bounds.thresholds import ThresholdCurve
 from fewlabel.report.state import FinalState
 

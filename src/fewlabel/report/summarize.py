@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fewlabel.bounds.statistics import Floats, Ints
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel.bounds.thresholds import ThresholdCurve
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 from fewlabel.report.state import FinalState, next_to_label

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.targets import as_column
 from fewlabel.assess.transduction_bounds import true_codes
-from fewlabel.bounds.statistics import Floats, Ints
 from fewlabel.bounds.transductive import transductive_bound
 from fewlabel.bounds.votes import bayes_confusion
 from fewlabel.report.state import FinalState

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fewlabel._core.arrays import Floats
 from fewlabel._core.scikit import indexable_rows, take_rows
 from fewlabel._core.targets import UNLABELED, encode_target
 from fewlabel.assess.calibration import FEWEST_ROWS, bounding_power, for_bounds
 from fewlabel.assess.transduction_bounds import judged_votes
-from fewlabel.bounds.statistics import Floats
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,60 @@
+"""Are the committed pages what the committed records say? ``make check-pages``.
+
+Makes every page that is written from records anew and compares; exits with 1 and the names of the
+pages that differ.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import (
+    competitors,
+    competitors_page,
+    csv_scale,
+    mixed_vote,
+    mixed_vote_page,
+    scaling,
+)
+from benchmarks._page import records, table
+from reproduction.page import page_text
+from reproduction.plan import Scope
+from reproduction.records import read_records
+
+RESULTS = Path("results")
+DOCS = Path("docs")
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Each page with the text that it should hold (for docs/scaling.md: a part of it)."""
+    found = read_records(RESULTS)
+    yield DOCS / "reproduction.md", page_text(Scope(), found, "reproduction")
+    times = json.loads(competitors.SCALING.read_text(encoding="utf-8"))
+    yield DOCS / "baselines.md", competitors_page.page(found, times)
+    ablation, cost = records(mixed_vote.ABLATION), records(mixed_vote.COST)
+    yield DOCS / "mixed_vote.md", mixed_vote_page.text(ablation, cost, RESULTS)
+    yield DOCS / "csv_scale.md", csv_scale.page(records(RESULTS / "csv_scale.jsonl"))
+    splits = len({fit["split"] for fit in records(scaling.RECORDS)})
+    rows = scaling.accuracy(splits, scaling.SETS, scaling.TREES, scaling.RECORDS)
+    yield DOCS / "scaling.md", table(rows)
+
+
+def main() -> None:
+    stale = []
+    for path, expected in pages():
+        written = path.read_text(encoding="utf-8")
+        if expected.rstrip("\n") in written:
+            continue
+        stale.append(str(path))
+        lines = difflib.unified_diff(written.splitlines(), expected.splitlines(), str(path), "made")
+        print("\n".join(list(lines)[:20]))
+    if stale:
+        raise SystemExit(f"Not what the records say: {', '.join(stale)}. Run their make targets.")
+    print("Every page is what its records say.")
+
+
+if __name__ == "__main__":
+    main()
