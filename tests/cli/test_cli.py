@@ -174,7 +174,7 @@ def test_bounds_of_a_model_are_about_the_labels_it_gives(fewlabel: Runner, train
     from fewlabel.assess.calibration import for_bounds
     from fewlabel.bounds.transductive import risk_bound
     from fewlabel.bounds.votes import vote_matrix
-    from fewlabel.tables.columns import to_frame
+    from fewlabel.encoding.columns import to_frame
     from fewlabel.tables.model_files import load_model
     from fewlabel.tables.reading import read_table
 

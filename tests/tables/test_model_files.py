@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewlabel import FewLabelClassifier
 from fewlabel._core.errors import UserError
+from fewlabel.encoding.columns import make_transformer, plan_columns, to_frame
 from fewlabel.ensemble.families import FAMILIES
-from fewlabel.tables.columns import make_transformer, plan_columns, to_frame
 from fewlabel.tables.model_files import (
     TRUSTED_TYPES,
     TableModel,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fewlabel._core.errors import UserError, shorten
-from fewlabel.tables.columns import (
+from fewlabel.encoding.columns import (
     MOSTLY_IN_PART,
     Column,
     make_transformer,

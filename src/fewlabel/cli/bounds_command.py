@@ -15,9 +15,9 @@ from fewlabel.bounds.statistics import Floats
 from fewlabel.bounds.thresholds import search_thresholds
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 from fewlabel.bounds.votes import bayes_risk, vote_matrix
+from fewlabel.encoding.columns import few_lines, to_frame
 from fewlabel.report.state import deciding_votes
 from fewlabel.report.truth import GUARANTEE
-from fewlabel.tables.columns import few_lines, to_frame
 from fewlabel.tables.model_files import load_model
 from fewlabel.tables.reading import read_table
 from fewlabel.tables.target_column import require_column, target_labels

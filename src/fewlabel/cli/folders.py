@@ -18,8 +18,8 @@ from fewlabel.chunks.local import UnlabeledRows
 from fewlabel.chunks.rows import Rows
 from fewlabel.chunks.source import open_chunks
 from fewlabel.cli.workflow import FitOptions, columns_left_out, paper_learner
-from fewlabel.tables.cells import plain_column
-from fewlabel.tables.columns import (
+from fewlabel.encoding.cells import plain_column
+from fewlabel.encoding.columns import (
     MOSTLY_IN_PART,
     Column,
     filled_with_labels,

@@ -16,12 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fewlabel._core.errors import UserError, listing, shorten
 from fewlabel.bounds.statistics import Floats, Ints
 from fewlabel.bounds.votes import vote_matrix
-from fewlabel.ensemble.families import FAMILIES
-from fewlabel.ensemble.mixed_vote import FewLabelClassifier
-from fewlabel.report.state import FinalState, combine
-from fewlabel.report.summarize import summarize, without_cells
-from fewlabel.self_learning import SelfLearningClassifier
-from fewlabel.tables.columns import (
+from fewlabel.encoding.columns import (
     few_lines,
     filled_with_labels,
     left_out_lines,
@@ -29,6 +24,11 @@ from fewlabel.tables.columns import (
     plan_columns,
     to_frame,
 )
+from fewlabel.ensemble.families import FAMILIES
+from fewlabel.ensemble.mixed_vote import FewLabelClassifier
+from fewlabel.report.state import FinalState, combine
+from fewlabel.report.summarize import summarize, without_cells
+from fewlabel.self_learning import SelfLearningClassifier
 from fewlabel.tables.model_files import TableModel
 from fewlabel.tables.reading import delimiter_of, read_table
 from fewlabel.tables.target_column import check_labels, require_column, target_labels

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.tables.columns import Column
+from fewlabel.encoding.columns import Column
 
 FORMAT = "fewlabel model"
 FORMAT_VERSION = 1

@@ -2,7 +2,7 @@
 
 A table is a :class:`pyarrow.Table`. Text formats keep every cell as the text that stands in the
 file, so that writing the table again does not change numbers or dates; what the cells *mean* is
-decided in :mod:`fewlabel.tables.columns`.
+decided in :mod:`fewlabel.encoding.columns`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fewlabel.tables.columns import (
+from fewlabel.encoding.columns import (
     Column,
     filled_with_labels,
     left_out_lines,

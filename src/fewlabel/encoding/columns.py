@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.tables.cells import (
+from fewlabel.encoding.cells import (
     READERS,
     categories,
     empty_cells,
@@ -72,7 +72,7 @@ class Column:
         What happens to it, in words for the report.
     notation, sign : str
         How its numbers are written, and the percent sign or currency beside them; empty for plain
-        numbers. See :data:`fewlabel.tables.cells.NOTATIONS`.
+        numbers. See :data:`fewlabel.encoding.cells.NOTATIONS`.
     shift : float
         Subtracted from its numbers (the days of its dates) before they lose digits.
     """
