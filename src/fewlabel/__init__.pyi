@@ -50,6 +50,7 @@ from fewlabel.bounds.votes import vote_matrix as vote_matrix
 from fewlabel.chunks.dask_rows import DaskRows as DaskRows
 from fewlabel.chunks.local import UnlabeledRows as UnlabeledRows
 from fewlabel.chunks.local import labeled_rows as labeled_rows
+from fewlabel.encoding.encoder import TableEncoder as TableEncoder
 from fewlabel.ensemble.mixed_vote import FewLabelClassifier as FewLabelClassifier
 from fewlabel.ensemble.posterior import gibbs_posterior as gibbs_posterior
 from fewlabel.ensemble.posterior import learn_posterior as learn_posterior

@@ -64,9 +64,10 @@ def test_the_installed_command_answers_without_loading_anything_heavy():
 
 
 def test_the_stated_budgets_are_those_used():
-    from fewlabel import FewLabelClassifier, cli, workflow
+    from fewlabel import FewLabelClassifier
+    from fewlabel.cli import app, workflow
 
-    option = inspect.signature(cli.fit, eval_str=True).parameters["max_train"].annotation
+    option = inspect.signature(app.fit, eval_str=True).parameters["max_train"].annotation
     stated = option.__metadata__[0].show_default
     assert stated == f"{FewLabelClassifier().max_train:,}; forest: {workflow.MAX_TRAIN:,}"
 
@@ -174,12 +175,11 @@ def test_bounds_of_a_model_are_about_the_labels_it_gives(fewlabel: Runner, train
     from fewlabel.assess.calibration import for_bounds
     from fewlabel.bounds.transductive import risk_bound
     from fewlabel.bounds.votes import vote_matrix
-    from fewlabel.encoding.columns import to_frame
     from fewlabel.tables.model_files import load_model
     from fewlabel.tables.reading import read_table
 
     model = load_model(trained / "model.skops")
-    X = model.transformer.transform(to_frame(read_table(trained / "table.csv"), model.plan))
+    X = model.encoder.transform(read_table(trained / "table.csv"))
     first, final = vote_matrix(model.first, X), vote_matrix(model.final, X)
     trusted = first.max(axis=1) >= np.array(model.thresholds)[first.argmax(axis=1)]
     deciding = np.where(trusted[:, None], first, final)

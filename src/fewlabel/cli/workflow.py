@@ -16,21 +16,16 @@ from sklearn.exceptions import ConvergenceWarning
 from fewlabel._core.errors import UserError, listing, shorten
 from fewlabel.bounds.statistics import Floats, Ints
 from fewlabel.bounds.votes import vote_matrix
-from fewlabel.encoding.columns import (
-    few_lines,
-    filled_with_labels,
-    left_out_lines,
-    make_transformer,
-    plan_columns,
-    to_frame,
-)
+from fewlabel.encoding.columns import Column
+from fewlabel.encoding.encoder import TableEncoder
+from fewlabel.encoding.plan import few_lines, left_out_lines
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.mixed_vote import FewLabelClassifier
 from fewlabel.report.state import FinalState, combine
 from fewlabel.report.summarize import summarize, without_cells
 from fewlabel.self_learning import SelfLearningClassifier
 from fewlabel.tables.model_files import TableModel
-from fewlabel.tables.reading import delimiter_of, read_table
+from fewlabel.tables.reading import read_table
 from fewlabel.tables.target_column import check_labels, require_column, target_labels
 
 if TYPE_CHECKING:
@@ -57,6 +52,10 @@ class FitOptions:
 
     target: str
     drop: Sequence[str] = ()
+    text: Sequence[str] = ()
+    category: Sequence[str] = ()
+    date: Sequence[str] = ()
+    number: Sequence[str] = ()
     truth: str | None = None
     unlabeled: str | None = None
     learner: Literal["mixed", "forest"] | None = None
@@ -89,13 +88,8 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     check_labels(labels, options.target, options.unlabeled)
     truth = _truth(table, labels, options)
     labeled = np.array([label is not None for label in labels])
-    silent = filled_with_labels(table, labeled, leave_out)
-    plan = plan_columns(
-        table, leave_out=leave_out | silent, comma_separated=delimiter_of(table) == ","
-    )
-    frame = to_frame(table, plan)
-    transformer = make_transformer(plan)
-    X = transformer.fit_transform(frame)
+    encoder, X = encode_table(table, labeled, leave_out, options)
+    plan = whole_plan(table, encoder, leave_out)
     clf, caught = _learn(X, labels, options)
     options.progress("computing bounds")
     state = FinalState.of(clf, X, labels)
@@ -110,13 +104,12 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
             "columns": [column.to_dict() for column in plan],
         },
         show_rows=lambda rows: _cells(table, rows, leave_out={options.target, options.truth}),
-        notes=[*notes, *caught],
+        notes=[*notes, *encoder.warned_, *caught],
     )
     summary["settings"]["learner"] = options.learner or "mixed"
     summary["settings"]["seconds"] = round(time.perf_counter() - start, 2)
     model = TableModel(
-        plan=plan,
-        transformer=transformer,
+        encoder=encoder,
         first=clf.initial_estimator_,
         final=clf.estimator_,
         thresholds=state.thresholds.tolist(),
@@ -129,6 +122,70 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
         summary=summary,
         left_out=left_out_lines(plan, leave_out),
     )
+
+
+# --- columns ---------------------------------------------------------------------------------
+
+
+def plan_table(path: Path, options: FitOptions) -> tuple[list[Column], list[str], int]:
+    """What the columns of a table are taken for, remarks, and the number of features."""
+    options.progress(f"reading {path.name}")
+    table = read_table(path, encoding=options.encoding)
+    leave_out, notes = columns_left_out(table, options)
+    labels = target_labels(table.column(options.target), options.unlabeled)
+    check_labels(labels, options.target, options.unlabeled)
+    labeled = np.array([label is not None for label in labels])
+    encoder, X = encode_table(table, labeled, leave_out, options)
+    return whole_plan(table, encoder, leave_out), [*notes, *encoder.warned_], X.shape[1]
+
+
+def encode_table(
+    table: pa.Table, labeled: NDArray[np.bool_], leave_out: dict[str, str], options: FitOptions
+) -> tuple[TableEncoder, NDArray[Any]]:
+    """The fitted encoder of a table without the columns that are no features, and the features.
+
+    ``leave_out`` is what :func:`columns_left_out` gives, ``labeled`` which rows have a label.
+    """
+    names = [name for name in table.column_names if name not in leave_out]
+    kinds = {"text": options.text, "category": options.category, "number": options.number}
+    dates = dict(_date_format(name, table.column_names) for name in options.date)
+    given = [*(name for named in kinds.values() for name in named), *dates]
+    for option, named in [*kinds.items(), ("date", dates)]:
+        for name in named:
+            require_column(table.column_names, name, f"--{option}")
+    reserved = [name for name in given if name in leave_out]
+    if reserved:
+        why = leave_out[reserved[0]]
+        raise UserError(
+            f"Column '{shorten(reserved[0])}' is named for a kind, and it is {why}.",
+            "Name each column once.",
+        )
+    encoder = TableEncoder(
+        text=options.text,
+        category=options.category,
+        number=options.number,
+        date=dates,
+        missing_label=None,
+    )
+    y = np.where(labeled, 1.0, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # told with the plan
+        return encoder, encoder.fit_transform(table.select(names), y)
+
+
+def _date_format(given: str, names: Sequence[str]) -> tuple[str, str | None]:
+    """Column and format of ``born`` or ``born=%d/%m/%Y``; a column's own name may have a =."""
+    name, equals, form = given.rpartition("=")
+    return (name, form) if equals and given not in names else (given, None)
+
+
+def whole_plan(table: pa.Table, encoder: TableEncoder, leave_out: dict[str, str]) -> list[Column]:
+    """The encoder's plan together with the columns that it did not see."""
+    planned = {column.name: column for column in encoder.plan_}
+    return [
+        planned.get(name) or Column(name, "left out", leave_out[name])
+        for name in table.column_names
+    ]
 
 
 # --- checks ----------------------------------------------------------------------------------
@@ -236,8 +293,7 @@ def _for_users(caught: Sequence[warnings.WarningMessage]) -> list[str]:
 
 def predict_table(model: TableModel, table: pa.Table) -> tuple[pa.Table, list[str]]:
     """Label the rows of a new table; also what to tell about its cells."""
-    notes: list[str] = []
-    X = model.transformer.transform(to_frame(table, model.plan, notes=notes))
+    X, notes = model.encoder.encode(table)
     first, votes = vote_matrix(model.first, X), vote_matrix(model.final, X)
     thresholds = np.array(model.thresholds)
     label, trusted = combine(first, votes, thresholds)

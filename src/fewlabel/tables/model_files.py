@@ -22,9 +22,25 @@ from typing import Any
 
 from fewlabel._core.errors import UserError, listing, shorten
 from fewlabel.encoding.columns import Column
+from fewlabel.encoding.encoder import TableEncoder
 
 FORMAT = "fewlabel model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+
+ENCODING_TYPES = (
+    "fewlabel.encoding.columns.Column",
+    "fewlabel.encoding.encoder.TableEncoder",
+    *(
+        f"fewlabel.encoding.features.{kind}Features"
+        for kind in ("Category", "Date", "Level", "Number", "Text")
+    ),
+    "skrub._string_encoder.StringEncoder",
+    "skrub._to_str.ToStr",
+    "sklearn.decomposition._truncated_svd.TruncatedSVD",
+    "sklearn.feature_extraction.text.TfidfTransformer",
+    "sklearn.feature_extraction.text.TfidfVectorizer",
+)
+"""Types of a :class:`fewlabel.TableEncoder`."""
 
 TRUSTED_TYPES = frozenset(
     {
@@ -40,6 +56,7 @@ TRUSTED_TYPES = frozenset(
         "fewlabel.baselines.label_spreading.LabelSpreadingClassifier",
         "fewlabel.baselines.qns3vm.QNS3VMClassifier",
         "fewlabel.baselines.semi_lda.SemiLDAClassifier",
+        *ENCODING_TYPES,
         "fewlabel.ensemble.families.RangeScaler",
         "fewlabel.ensemble.families.Voter",
         "fewlabel.ensemble.mixed_vote.MixedVote",
@@ -50,17 +67,13 @@ TRUSTED_TYPES = frozenset(
         "numpy.float64",
         "numpy.int64",
         "numpy.ndarray",
-        "sklearn.compose._column_transformer.ColumnTransformer",
-        "sklearn.compose._column_transformer._RemainderColsList",  # scikit-learn before 1.9
         "sklearn.decomposition._pca.PCA",
         "sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
         "sklearn.ensemble._forest.ExtraTreesClassifier",
         "sklearn.ensemble._forest.RandomForestClassifier",
-        "sklearn.impute._base.MissingIndicator",
         "sklearn.impute._base.SimpleImputer",
         "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._data.StandardScaler",
-        "sklearn.preprocessing._encoders.OneHotEncoder",
         "sklearn.svm._classes.SVC",
         "sklearn.tree._classes.DecisionTreeClassifier",
         "sklearn.tree._classes.ExtraTreeClassifier",
@@ -87,9 +100,8 @@ TRUSTED_LOADERS = frozenset(
 
 # Of these, skops itself asks to be told that they are trusted.
 _TELL_SKOPS = [
-    *sorted(name for name in TRUSTED_TYPES if name.startswith("fewlabel.")),
+    *sorted(name for name in TRUSTED_TYPES if name.startswith(("fewlabel.", "skrub."))),
     "numpy.dtype",
-    "sklearn.compose._column_transformer._RemainderColsList",
     "sklearn.tree._tree.Tree",
 ]
 _MANIFEST = "fewlabel.json"
@@ -121,9 +133,8 @@ class TableModel:
 
     Attributes
     ----------
-    plan : list of Column
-        What the columns of a table are taken for.
-    transformer : fitted ColumnTransformer
+    encoder : fitted TableEncoder
+        From the columns of a table to numbers.
     first, final : fitted RandomForestClassifier or MixedVote
         Trained on the labelled rows only, and after self-learning.
     thresholds : list of float
@@ -135,13 +146,17 @@ class TableModel:
         The report's summary, without cells of the training table.
     """
 
-    plan: list[Column]
-    transformer: Any
+    encoder: TableEncoder
     first: Any
     final: Any
     thresholds: list[float]
     target: str
     summary: dict[str, Any]
+
+    @property
+    def plan(self) -> list[Column]:
+        """What the columns of a table are taken for."""
+        return self.encoder.plan_
 
 
 def save_model(model: TableModel, path: Path) -> None:
@@ -149,8 +164,7 @@ def save_model(model: TableModel, path: Path) -> None:
     import skops.io
 
     content = {
-        "plan": [column.to_dict() for column in model.plan],
-        "transformer": model.transformer,
+        "encoder": model.encoder,
         "first": _for_new_rows(model.first),
         "final": _for_new_rows(model.final),
         "thresholds": model.thresholds,
@@ -211,8 +225,7 @@ def load_model(path: Path) -> TableModel:
     try:
         content = skops.io.load(path, trusted=_TELL_SKOPS)
         return TableModel(
-            plan=[Column(**column) for column in content["plan"]],
-            transformer=content["transformer"],
+            encoder=content["encoder"],
             first=content["first"],
             final=content["final"],
             thresholds=[float(value) for value in content["thresholds"]],
