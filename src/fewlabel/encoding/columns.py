@@ -55,7 +55,7 @@ _MISSING = "a missing value becomes the median, and a flag marks it"
 TREATMENT = {
     "number": f"used as it is; {_MISSING}",
     "yes/no": f"1 for yes, 0 for no; {_MISSING}",
-    "date": f"days, year, and month, day, weekday (and hour) as points on a circle; {_MISSING}",
+    "date": f"days, and month, weekday (and hour) as points on a circle; {_MISSING}",
     "category": f"one indicator for each value; rare values beyond {MAX_LEVELS - 1} share one",
     "many": f"indicators of the {MAX_LEVELS} most frequent values, and singular vectors of the "
     "tf-idf of all values' letters, so that values written alike lie together",

@@ -27,6 +27,7 @@ _TEXT_COMPONENTS = 100
 _LEVEL_COMPONENTS = 30
 # Texts that the vocabulary and the singular vectors are learned from.
 _MOST_TEXTS = 50_000
+_DATE_PARTS = ("month", "weekday", "hour")
 MISSING = "(missing)"
 RARE = "(rare)"
 
@@ -58,7 +59,7 @@ class NumberFeatures:
 
 
 class DateFeatures:
-    """Days, year, and the parts that come again as points on a circle (skrub)."""
+    """Days, and the parts that come again as points on a circle (skrub)."""
 
     def __init__(self, column: Column) -> None:
         self.column = column
@@ -92,14 +93,15 @@ class DateFeatures:
 
     def _parts(self, cells: pa.ChunkedArray) -> pd.DataFrame:
         encoder = skrub().DatetimeEncoder(
-            resolution="hour" if self.timed_ else "day",
+            resolution="hour" if self.timed_ else "month",
             add_weekday=True,
             add_total_seconds=False,
-            add_day_of_year=True,
             periodic_encoding="circular",
         )
         moments = timestamps(cells, self.column.formats or (ISO,)).rename("d")
-        return encoder.fit_transform(moments)
+        parts = encoder.fit_transform(moments)
+        # The days tell the year; more parts would be more noise where labels are few.
+        return parts[[name for name in parts.columns if name.split("_")[1] in _DATE_PARTS]]
 
 
 class CategoryFeatures:
