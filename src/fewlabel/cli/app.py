@@ -89,6 +89,17 @@ Number = Annotated[
     list[str] | None,
     typer.Option(help="Column to read as a number; may be repeated.", autocompletion=_columns),
 ]
+Classes = Annotated[
+    bool, typer.Option("--classes", help="Numbers of many values in the target are classes.")
+]
+Fold = Annotated[
+    bool | None,
+    typer.Option(
+        "--fold-labels/--no-fold-labels",
+        help="Labels that differ in case, blanks or number format are one class, or several.",
+        show_default="ask",
+    ),
+]
 Truth = Annotated[
     str | None,
     typer.Option(help="Column with true labels, to check by.", autocompletion=_columns),
@@ -123,6 +134,8 @@ def fit(
     drop: Drop = None,
     truth: Truth = None,
     unlabeled: Unlabeled = None,
+    classes: Classes = False,
+    fold_labels: Fold = None,
     learner: Annotated[
         Literal["mixed", "forest"] | None,
         typer.Option(
@@ -174,6 +187,8 @@ def fit(
             number=number or (),
             truth=truth,
             unlabeled=unlabeled,
+            classes=classes,
+            fold_labels=fold_labels,
             learner=learner,
             policy=policy,
             seed=seed,
@@ -206,6 +221,8 @@ def columns(
     drop: Drop = None,
     truth: Truth = None,
     unlabeled: Unlabeled = None,
+    classes: Classes = False,
+    fold_labels: Fold = None,
     encoding: Encoding = "utf-8",
     as_json: Json = False,
 ) -> None:
@@ -224,6 +241,8 @@ def columns(
             number=number or (),
             truth=truth,
             unlabeled=unlabeled,
+            classes=classes,
+            fold_labels=fold_labels,
             encoding=encoding,
             progress=console.progress,
         )

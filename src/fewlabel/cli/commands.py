@@ -12,7 +12,8 @@ from fewlabel._core.atomic import Outputs, check_new_folder
 from fewlabel._core.errors import UserError, shorten
 from fewlabel.cli.bounds_command import bounds_of_table
 from fewlabel.cli.console import Console
-from fewlabel.cli.workflow import FitOptions, fit_table, plan_table, predict_table
+from fewlabel.cli.table_columns import plan_table
+from fewlabel.cli.workflow import FitOptions, fit_table, predict_table
 from fewlabel.report import format_of, render
 from fewlabel.report.words import count, percent
 from fewlabel.tables.model_files import load_model, save_model

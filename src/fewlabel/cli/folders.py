@@ -17,18 +17,18 @@ from fewlabel.chunks.dask_rows import DaskRows, open_client
 from fewlabel.chunks.local import UnlabeledRows
 from fewlabel.chunks.rows import Rows
 from fewlabel.chunks.source import open_chunks
-from fewlabel.cli.workflow import (
-    FitOptions,
+from fewlabel.cli.table_columns import (
+    checked_labels,
     columns_left_out,
     encode_table,
-    paper_learner,
     whole_plan,
 )
+from fewlabel.cli.workflow import FitOptions, paper_learner
 from fewlabel.encoding.cells import plain_column
 from fewlabel.encoding.columns import MOSTLY_IN_PART
 from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.encoding.plan import left_out_lines
-from fewlabel.tables.target_column import check_labels, require_column, target_labels
+from fewlabel.tables.target_column import require_column, target_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,7 +96,7 @@ def fit_folder(
     head, labeled, n_rows = _first_look(folder, options)
     labels = target_labels(labeled.column(options.target), options.unlabeled)
     all_labels = labels if len(labels) == n_rows else np.append(labels, [None])
-    check_labels(all_labels, options.target, options.unlabeled)
+    labels = checked_labels(all_labels, options)[0][: len(labels)]
     leave_out, notes = columns_left_out(head, options)
     rows_seen = _labeled_and_first(head, labeled, options)
     has_label = np.arange(rows_seen.num_rows) < labeled.num_rows

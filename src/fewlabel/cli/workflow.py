@@ -16,8 +16,13 @@ from sklearn.exceptions import ConvergenceWarning
 from fewlabel._core.errors import UserError, listing, shorten
 from fewlabel.bounds.statistics import Floats, Ints
 from fewlabel.bounds.votes import vote_matrix
-from fewlabel.encoding.columns import Column
-from fewlabel.encoding.encoder import TableEncoder
+from fewlabel.cli.table_columns import (
+    columns_left_out,
+    earlier_output,
+    encode_table,
+    given_labels,
+    whole_plan,
+)
 from fewlabel.encoding.plan import few_lines, left_out_lines
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.mixed_vote import FewLabelClassifier
@@ -25,8 +30,13 @@ from fewlabel.report.state import FinalState, combine
 from fewlabel.report.summarize import summarize, without_cells
 from fewlabel.self_learning import SelfLearningClassifier
 from fewlabel.tables.model_files import TableModel
-from fewlabel.tables.reading import read_table
-from fewlabel.tables.target_column import check_labels, require_column, target_labels
+from fewlabel.tables.reading import read_table, with_notation
+from fewlabel.tables.target_column import (
+    folded,
+    target_labels,
+    type_of,
+    typed_labels,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,9 +44,6 @@ if TYPE_CHECKING:
 MAX_TRAIN = 100_000
 """Default training budget of the forest: so many pseudo-labelled rows it is trained on in a round.
 The mixed vote has its own, see :class:`FewLabelClassifier`."""
-
-ADDED = ("label", "origin", "vote", "first_vote", "threshold", "trusted")
-"""Columns of the output, each behind the target's name and an underscore."""
 
 _CELLS_SHOWN = 8
 
@@ -47,7 +54,8 @@ class FitOptions:
 
     None for ``learner`` is "mixed" where that is possible; for ``max_train`` it is the learner's
     own budget, and 0 is none. ``unlabeled`` marks unlabelled rows besides empty cells; None is
-    nothing, but then labels that look like such a mark are refused.
+    nothing, but then labels that look like such a mark are refused. ``classes``: numbers of many
+    values are classes; ``fold_labels``: see :func:`fewlabel.tables.target_column.fold_labels`.
     """
 
     target: str
@@ -58,6 +66,8 @@ class FitOptions:
     number: Sequence[str] = ()
     truth: str | None = None
     unlabeled: str | None = None
+    classes: bool = False
+    fold_labels: bool | None = None
     learner: Literal["mixed", "forest"] | None = None
     policy: str = "bound"
     seed: int = 0
@@ -84,9 +94,8 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     options.progress(f"reading {path.name}")
     table = read_table(path, encoding=options.encoding)
     leave_out, notes = columns_left_out(table, options)
-    labels = target_labels(table.column(options.target), options.unlabeled)
-    check_labels(labels, options.target, options.unlabeled)
-    truth = _truth(table, labels, options)
+    labels, names = given_labels(table, options)
+    truth = _truth(table, labels, options, names)
     labeled = np.array([label is not None for label in labels])
     encoder, X = encode_table(table, labeled, leave_out, options)
     plan = whole_plan(table, encoder, leave_out)
@@ -101,6 +110,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
         data={
             "source": path.name,
             "target": options.target,
+            "target_type": type_of(table.column(options.target)),
             "columns": [column.to_dict() for column in plan],
         },
         show_rows=lambda rows: _cells(table, rows, leave_out={options.target, options.truth}),
@@ -117,106 +127,19 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
         summary=without_cells(summary),
     )
     return FitResult(
-        table=_with_labels(table, clf, state, options.target),
+        table=_with_labels(with_notation(table, plan), clf, state, options.target),
         model=model,
         summary=summary,
         left_out=left_out_lines(plan, leave_out),
     )
 
 
-# --- columns ---------------------------------------------------------------------------------
-
-
-def plan_table(path: Path, options: FitOptions) -> tuple[list[Column], list[str], int]:
-    """What the columns of a table are taken for, remarks, and the number of features."""
-    options.progress(f"reading {path.name}")
-    table = read_table(path, encoding=options.encoding)
-    leave_out, notes = columns_left_out(table, options)
-    labels = target_labels(table.column(options.target), options.unlabeled)
-    check_labels(labels, options.target, options.unlabeled)
-    labeled = np.array([label is not None for label in labels])
-    encoder, X = encode_table(table, labeled, leave_out, options)
-    return whole_plan(table, encoder, leave_out), [*notes, *encoder.warned_], X.shape[1]
-
-
-def encode_table(
-    table: pa.Table, labeled: NDArray[np.bool_], leave_out: dict[str, str], options: FitOptions
-) -> tuple[TableEncoder, NDArray[Any]]:
-    """The fitted encoder of a table without the columns that are no features, and the features.
-
-    ``leave_out`` is what :func:`columns_left_out` gives, ``labeled`` which rows have a label.
-    """
-    names = [name for name in table.column_names if name not in leave_out]
-    kinds = {"text": options.text, "category": options.category, "number": options.number}
-    dates = dict(_date_format(name, table.column_names) for name in options.date)
-    given = [*(name for named in kinds.values() for name in named), *dates]
-    for option, named in [*kinds.items(), ("date", dates)]:
-        for name in named:
-            require_column(table.column_names, name, f"--{option}")
-    reserved = [name for name in given if name in leave_out]
-    if reserved:
-        why = leave_out[reserved[0]]
-        raise UserError(
-            f"Column '{shorten(reserved[0])}' is named for a kind, and it is {why}.",
-            "Name each column once.",
-        )
-    encoder = TableEncoder(
-        text=options.text,
-        category=options.category,
-        number=options.number,
-        date=dates,
-        missing_label=None,
-    )
-    y = np.where(labeled, 1.0, np.nan)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # told with the plan
-        return encoder, encoder.fit_transform(table.select(names), y)
-
-
-def _date_format(given: str, names: Sequence[str]) -> tuple[str, str | None]:
-    """Column and format of ``born`` or ``born=%d/%m/%Y``; a column's own name may have a =."""
-    name, equals, form = given.rpartition("=")
-    return (name, form) if equals and given not in names else (given, None)
-
-
-def whole_plan(table: pa.Table, encoder: TableEncoder, leave_out: dict[str, str]) -> list[Column]:
-    """The encoder's plan together with the columns that it did not see."""
-    planned = {column.name: column for column in encoder.plan_}
-    return [
-        planned.get(name) or Column(name, "left out", leave_out[name])
-        for name in table.column_names
-    ]
-
-
 # --- checks ----------------------------------------------------------------------------------
 
 
-def columns_left_out(table: pa.Table, options: FitOptions) -> tuple[dict[str, str], list[str]]:
-    """Columns that are no features and why; remarks for the report."""
-    names = table.column_names
-    require_column(names, options.target, "--target")
-    leave_out = {options.target: "the target"}
-    if options.truth is not None:
-        require_column(names, options.truth, "--truth")
-        if options.truth == options.target:
-            raise UserError(
-                "--truth and --target name the same column.",
-                "The target has empty cells to fill; the truth is another column, used only to "
-                "check the result.",
-            )
-        leave_out[options.truth] = "the truth: used to check the result only"
-    for name in options.drop:
-        require_column(names, name, "--drop")
-        if name == options.target:
-            raise UserError("--drop names the target.", "Drop other columns only.")
-        leave_out.setdefault(name, "dropped on request")
-    own = [name for name in added_names(options.target) if name in names]
-    leave_out.update((name, "an earlier output of fewlabel") for name in own)
-    notes = [f"Columns of an earlier output were replaced: {listing(own)}."] if own else []
-    return leave_out, notes
-
-
-def _truth(table: pa.Table, labels: NDArray[Any], options: FitOptions) -> NDArray[Any] | None:
+def _truth(
+    table: pa.Table, labels: NDArray[Any], options: FitOptions, names: dict[str, str]
+) -> NDArray[Any] | None:
     """The true labels; raise if they are written in another way than the given ones."""
     if options.truth is None:
         return None
@@ -226,6 +149,8 @@ def _truth(table: pa.Table, labels: NDArray[Any], options: FitOptions) -> NDArra
         for whole in (True, False)
     )
     truth = max(readings, key=lambda column: len(given & set(column)))
+    if options.fold_labels:
+        truth = folded(truth, names | {label: label for label in given})
     true = {label for label in truth if label is not None}
     if true and not given & true:
         raise UserError(
@@ -305,15 +230,12 @@ def predict_table(model: TableModel, table: pa.Table) -> tuple[pa.Table, list[st
         "threshold": thresholds[label],
         "trusted": trusted,
     }
-    return append_columns(table, columns, model.target), few_lines(notes)
+    kind = model.summary.get("data", {}).get("target_type", "string")
+    table = append_columns(with_notation(table, model.plan), columns, model.target, kind)
+    return table, few_lines(notes)
 
 
 # --- output ----------------------------------------------------------------------------------
-
-
-def added_names(target: str) -> list[str]:
-    """Names of the columns that the output adds."""
-    return [f"{target}_{name}" for name in ADDED]
 
 
 def _with_labels(
@@ -335,7 +257,7 @@ def _with_labels(
     names = np.array(["", *(f"round {n}" for n in range(1, clf.n_iter_ + 1)), "predicted"], object)
     columns["origin"][state.rows] = names[rounds]  # -1, never pseudo-labelled, is the last name
     columns["trusted"][state.rows] = trusted
-    return append_columns(table, columns, target)
+    return append_columns(table, columns, target, type_of(table.column(target)))
 
 
 def _scatter(n: int, rows: Ints, values: Floats) -> Floats:
@@ -344,14 +266,21 @@ def _scatter(n: int, rows: Ints, values: Floats) -> Floats:
     return column
 
 
-def append_columns(table: pa.Table, columns: dict[str, NDArray[Any]], target: str) -> pa.Table:
-    """Add columns named after the target; those of an earlier output are replaced."""
+def append_columns(
+    table: pa.Table, columns: dict[str, NDArray[Any]], target: str, kind: str = "string"
+) -> pa.Table:
+    """Add columns named after the target; those of an earlier output are replaced.
+
+    ``kind`` is the type of the target, which its labels get.
+    """
     import pyarrow as pa
 
-    own = [name for name in added_names(target) if name in table.column_names]
+    own = earlier_output(table.column_names, target)
     table = table.drop_columns(own) if own else table
     for name, values in columns.items():
-        column = pa.array(values, from_pandas=True)  # NaN becomes an empty cell
+        # NaN becomes an empty cell.
+        is_label = name == "label"
+        column = typed_labels(values, kind) if is_label else pa.array(values, from_pandas=True)
         table = table.append_column(f"{target}_{name}", column)
     return table
 

@@ -25,6 +25,7 @@ from fewlabel.encoding.cells import (
     written_numbers,
 )
 from fewlabel.encoding.dates import ISO, DateFormats, days_of, find_formats, timestamps
+from fewlabel.encoding.values import find_sentinels, find_shift, is_counter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,11 +46,6 @@ _IDENTIFIER_ROWS = 20
 _TEXT_BLANKS = 2.0
 _TEXT_SHARE = 0.3
 _TEXT_LENGTH = 30.0
-# Values may become equal in single precision up to this share of them: chance does so in a million.
-_MERGED = 0.01
-# Numbers that stand for "missing" in many tables if they lie far from the others.
-_SENTINELS = tuple(sign * float("9" * n) for n in range(2, 10) for sign in (-1, 1))
-_SENTINEL_SHARE = 0.002
 
 _MISSING = "a missing value becomes the median, and a flag marks it"
 TREATMENT = {
@@ -384,7 +380,7 @@ def _with_values(
 
     values = planned.read(column)
     may_count = pa.types.is_integer(column.type) or _is_text(column)
-    if planned.kind == "number" and may_count and not certain and _is_counter(values, n_different):
+    if planned.kind == "number" and may_count and not certain and is_counter(values, n_different):
         return Column(planned.name, "left out", "counts the rows: a row number or identifier")
     if planned.kind == "number":
         sentinels = find_sentinels(values)
@@ -394,60 +390,8 @@ def _with_values(
             treatment = f"{planned.treatment}; {told} ({n:,} cells) counts as missing"
             planned = replace(planned, sentinels=sentinels, treatment=treatment)
             values = np.where(np.isin(values, sentinels), np.nan, values)
-    return _shifted(planned, values[np.isfinite(values)])
-
-
-def _is_counter(values: NDArray[np.float64], n_different: int) -> bool:
-    n = len(values)
-    return bool(
-        n >= _IDENTIFIER_ROWS
-        and n_different == n
-        and (values == np.floor(values)).all()
-        and np.nanmax(values) - np.nanmin(values) == n - 1
-    )
-
-
-def find_sentinels(values: NDArray[np.float64]) -> tuple[float, ...]:
-    """Numbers like -999 that repeat, at an end of the range and far from all others.
-
-    Examples
-    --------
-    >>> find_sentinels(np.array([3.0, 5.0, 4.5, -999.0, 7.0, -999.0]))
-    (-999.0,)
-    >>> find_sentinels(np.array([95.0, 99.0, 99.0, 80.0, 60.0]))
-    ()
-    """
-    finite = values[np.isfinite(values)]
-    found: list[float] = []
-    for end in (-1, 1):
-        rest = finite[~np.isin(finite, found)]
-        if len(rest) == 0:
-            break
-        value = float((end * rest).max() * end)
-        others = rest[rest != value]
-        n = len(rest) - len(others)
-        if value not in _SENTINELS or n < max(2, _SENTINEL_SHARE * len(rest)) or not len(others):
-            continue
-        if np.abs(others - value).min() > max(np.ptp(others), 1.0):
-            found.append(value)
-    return tuple(found)
-
-
-def _shifted(planned: Column, values: NDArray[np.float64]) -> Column:
-    """The plan of a column whose values stay apart in single precision, in which forests compute.
-
-    Moments in seconds are the example: from 1970 on, two within a minute are the same there.
-    """
-    different = np.unique(values)
-    n_merged = _n_merged(different)
-    if n_merged <= _MERGED * len(different):
+    shift = find_shift(values[np.isfinite(values)])
+    if shift == 0.0:
         return planned
-    middle = float(np.median(values))
-    if _n_merged(different - middle) > n_merged / 2:
-        return planned
-    why = f"; counted from {middle:.10g}, since forests do not tell such long numbers apart"
-    return replace(planned, treatment=planned.treatment + why, shift=middle)
-
-
-def _n_merged(different: NDArray[np.float64]) -> int:
-    return len(different) - len(np.unique(different.astype(np.float32)))
+    why = f"; counted from {shift:.10g}, since forests do not tell such long numbers apart"
+    return replace(planned, treatment=planned.treatment + why, shift=shift)

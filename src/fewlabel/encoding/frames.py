@@ -17,6 +17,9 @@ EXTRA = "pip install 'fewlabel[cli]'"
 DELIMITER = b"fewlabel:delimiter"
 """Where a table remembers what parted its cells in a file of text."""
 
+DECIMAL = b"fewlabel:decimal"
+"""Where it remembers that its numbers have a decimal comma."""
+
 
 def needs_encoding(X: Any) -> bool:
     """Whether rows must become numbers before a classifier can learn from them.

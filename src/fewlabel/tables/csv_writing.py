@@ -15,18 +15,18 @@ CHUNK_ROWS = 50_000
 _NUMBER = r"^ *[+-]? *([$€£¥]? *[.,]?\d[\d.,' ]*([eE][+-]?\d+)? *[%$€£¥]?)?$"
 
 
-def write_csv(table: pa.Table, file: IO[str], delimiter: str = ",") -> None:
-    """Write formula-safe CSV text."""
+def write_csv(table: pa.Table, file: IO[str], delimiter: str = ",", decimal: str = ".") -> None:
+    """Write formula-safe CSV text; ``decimal`` comes before the decimals of typed numbers."""
     import pyarrow as pa
 
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     writer.writerow(formula_safe(pa.array(table.column_names, pa.string())).to_pylist())
     for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
-        columns = [_cells(column) for column in batch.columns]
+        columns = [_cells(column, decimal) for column in batch.columns]
         writer.writerows(zip(*columns))
 
 
-def _cells(column: pa.Array) -> list[Any]:
+def _cells(column: pa.Array, decimal: str) -> list[Any]:
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -37,6 +37,8 @@ def _cells(column: pa.Array) -> list[Any]:
         return list(formula_safe(column).to_pylist())
     if pa.types.is_boolean(column.type):
         return [None if v is None else ("true" if v else "false") for v in column.to_pylist()]
+    if decimal != "." and pa.types.is_floating(column.type):
+        return [None if v is None else str(v).replace(".", decimal) for v in column.to_pylist()]
     return list(column.to_pylist())
 
 

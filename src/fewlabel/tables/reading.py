@@ -10,16 +10,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.encoding.frames import DELIMITER
+from fewlabel.encoding.cells import NOTATIONS
+from fewlabel.encoding.frames import DECIMAL, DELIMITER
 from fewlabel.tables.csv_writing import CHUNK_ROWS, write_csv
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from fewlabel.encoding.columns import Column
 
 FORMATS = {
     ".csv": "csv",
@@ -168,6 +171,14 @@ def _read_csv(data: bytes, path: Path, kind: str, encoding: str) -> pa.Table:
 def delimiter_of(table: pa.Table) -> str:
     """What parted the cells of the CSV file that a table was read from; empty for other formats."""
     return str((table.schema.metadata or {}).get(DELIMITER, b"").decode())
+
+
+def with_notation(table: pa.Table, plan: Iterable[Column]) -> pa.Table:
+    """The table that remembers decimal commas of its file: numbers that are added get them, too."""
+    commas = any(column.notation and NOTATIONS[column.notation][1] == "," for column in plan)
+    if not commas:
+        return table
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), DECIMAL: ","})
 
 
 def _as_utf8(data: bytes, path: Path, encoding: str) -> bytes:
@@ -353,7 +364,8 @@ def write_table(table: pa.Table, path: Path, kind: str, compression: str = "") -
         else:
             if _MARK in (table.schema.metadata or {}):
                 text.write(_BYTE_ORDER_MARK.decode())
-            write_csv(table, text, "\t" if kind == "tsv" else delimiter_of(table) or ",")
+            decimal = (table.schema.metadata or {}).get(DECIMAL, b".").decode()
+            write_csv(table, text, "\t" if kind == "tsv" else delimiter_of(table) or ",", decimal)
         text.flush()
         text.detach()  # the `with` closes the file
 
@@ -363,7 +375,7 @@ def _without_style(table: pa.Table) -> pa.Table:
     kept = {
         key: value
         for key, value in (table.schema.metadata or {}).items()
-        if key not in (DELIMITER, _MARK)
+        if key not in (DECIMAL, DELIMITER, _MARK)
     }
     return table.replace_schema_metadata(kept or None)
 
