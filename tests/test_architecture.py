@@ -18,6 +18,7 @@ ROOMS = [
     "bounds",
     "assess",
     "selection",
+    "encoding",
     "chunks",
     "self_learning",
     "baselines",

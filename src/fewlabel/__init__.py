@@ -25,6 +25,7 @@ _HOME = {
     "Selection": "selection.policies",
     "SelfLearningClassifier": "self_learning.classifier",
     "SemiLDAClassifier": "baselines.semi_lda",
+    "TableEncoder": "encoding.encoder",
     "TrivialBoundWarning": "bounds.cbound",
     "UnlabeledRows": "chunks.local",
     "VoteStatistics": "bounds.statistics",

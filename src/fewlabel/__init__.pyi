@@ -60,6 +60,7 @@ from fewlabel.chunks.labeling import bounds_of_rows as bounds_of_rows
 from fewlabel.chunks.labeling import predict_rows as predict_rows
 from fewlabel.chunks.local import UnlabeledRows as UnlabeledRows
 from fewlabel.chunks.local import labeled_rows as labeled_rows
+from fewlabel.encoding.encoder import TableEncoder as TableEncoder
 from fewlabel.ensemble.few_label import FewLabelClassifier as FewLabelClassifier
 from fewlabel.ensemble.posterior import gibbs_posterior as gibbs_posterior
 from fewlabel.ensemble.posterior import learn_posterior as learn_posterior

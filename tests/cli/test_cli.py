@@ -175,12 +175,11 @@ def test_bounds_of_a_model_are_about_the_labels_it_gives(fewlabel: Runner, train
     from fewlabel.assess.calibration import for_bounds
     from fewlabel.bounds.transductive import risk_bound
     from fewlabel.bounds.votes import vote_matrix
-    from fewlabel.tables.columns import to_frame
     from fewlabel.tables.model_files import load_model
     from fewlabel.tables.reading import read_table
 
     model = load_model(trained / "model.skops")
-    X = model.transformer.transform(to_frame(read_table(trained / "table.csv"), model.plan))
+    X = model.encoder.transform(read_table(trained / "table.csv"))
     first, final = vote_matrix(model.first, X), vote_matrix(model.final, X)
     trusted = first.max(axis=1) >= np.array(model.thresholds)[first.argmax(axis=1)]
     deciding = np.where(trusted[:, None], first, final)

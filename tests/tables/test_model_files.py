@@ -28,10 +28,10 @@ from sklearn.svm import SVC
 
 from fewlabel import FewLabelClassifier
 from fewlabel._core.errors import UserError
+from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.mixed_vote import MixedVote
 from fewlabel.tables import model_archive
-from fewlabel.tables.columns import make_transformer, plan_columns, to_frame
 from fewlabel.tables.model_archive import check_archive, read_archive, write_archive
 from fewlabel.tables.model_files import TableModel, load_model, save_model
 from fewlabel.tables.trusted_types import CLASSES, LIBRARY_TYPES, TELL_SKOPS
@@ -44,21 +44,21 @@ sio = pytest.importorskip("skops.io")
 def small_model(**changes: object) -> TableModel:
     table = pa.table(
         {
-            "size": [1.0, 2.0, None, 4.0] * 6,
-            "colour": ["red", "green", None, "blue"] * 6,
-            "member": [True, False, None, True] * 6,
-            "since": ["2024-01-01", "2024-05-01", "", "2024-07-09"] * 6,
-            "y": ["a", "b", "a", "b"] * 6,
+            "size": [1.0, 2.0, None, 4.0] * 12,
+            "colour": ["red", "green", None, "blue"] * 12,
+            "member": [True, False, None, True] * 12,
+            "since": ["2024-01-01", "2024-05-01", "", "2024-07-09"] * 12,
+            "note": [f"some word{i} and another {i * i}" for i in range(48)],
+            "place": [f"{i} Main Street" for i in range(48)],
+            "y": ["a", "b", "a", "b"] * 12,
         }
     )
-    plan = plan_columns(table, leave_out={"y": "the target"})
-    transformer = make_transformer(plan)
-    X = transformer.fit_transform(to_frame(table, plan))
+    encoder = TableEncoder(drop=["y"], category=["place"])
+    X = encoder.fit_transform(table)
     labels = np.array(table.column("y").to_pylist(), dtype=object)
     forest = RandomForestClassifier(4, random_state=0).fit(X, labels)
     content = {
-        "plan": plan,
-        "transformer": transformer,
+        "encoder": encoder,
         "first": forest,
         "final": forest,
         "thresholds": [0.5, 0.75],
@@ -73,16 +73,15 @@ def mixed_parts() -> dict[str, object]:
     """A vote of every family; 60 columns, so that label spreading looks at components of them."""
     X, codes = make_blobs(160, 60, centers=3, cluster_std=9.0, random_state=0)
     table = pa.table({f"c{k}": column for k, column in enumerate(X.T)})
-    plan = plan_columns(table, leave_out={})
-    transformer = make_transformer(plan)
-    X = transformer.fit_transform(to_frame(table, plan))
+    encoder = TableEncoder()
+    X = encoder.fit_transform(table)
     target = np.array(["a", "b", "c"], dtype=object)[codes]
     target[40:] = None
-    clf = FewLabelClassifier(posterior="uniform", missing_label=None, random_state=0, max_iter=1)
+    clf = FewLabelClassifier(inverse_temperature=0, missing_label=None, random_state=0, max_iter=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         clf.fit(X, target)
-    return {"clf": clf, "plan": plan, "transformer": transformer}
+    return {"clf": clf, "encoder": encoder}
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +92,7 @@ def mixed(mixed_parts) -> FewLabelClassifier:
 def mixed_model(parts) -> TableModel:
     clf = parts["clf"]
     return small_model(
-        plan=parts["plan"],
-        transformer=parts["transformer"],
+        encoder=parts["encoder"],
         first=clf.initial_estimator_,
         final=clf.estimator_,
         thresholds=[0.5, 0.5, 0.75],
@@ -129,10 +127,12 @@ def test_round_trip(saved: Path):
             "colour": ["red", "never seen", ""],
             "member": ["true", "", "no"],
             "since": ["2025-01-01", "", "2024-01-01"],
+            "note": ["word3", "", "another one"],
+            "place": ["3 Main Street", "", "nowhere"],
         }
     )
-    X = model.transformer.transform(to_frame(new, model.plan))
-    np.testing.assert_array_equal(again.transformer.transform(to_frame(new, again.plan)), X)
+    X = model.encoder.transform(new)
+    np.testing.assert_array_equal(again.encoder.transform(new), X)
     np.testing.assert_array_equal(again.final.predict_proba(X), model.final.predict_proba(X))
 
 
@@ -204,8 +204,8 @@ def test_a_forger_cannot_bring_in_types(saved: Path, tmp_path: Path):
     def forge(members, manifest):
         members["schema.json"] = (
             members["schema.json"]
-            .replace(b'"sklearn.impute._base"', b'"os"')
-            .replace(b'"SimpleImputer"', b'"system"')
+            .replace(b'"sklearn.decomposition._truncated_svd"', b'"os"')
+            .replace(b'"TruncatedSVD"', b'"system"')
         )
 
     path = rewritten(saved, tmp_path / "forged.skops", forge, honest_sums=True)

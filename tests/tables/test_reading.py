@@ -5,17 +5,9 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from fewlabel._core.errors import UserError, shorten
-from fewlabel.tables.columns import (
-    MOSTLY_IN_PART,
-    Column,
-    make_transformer,
-    plan_columns,
-    to_frame,
-)
+from fewlabel._core.errors import shorten
 from fewlabel.tables.csv_writing import formula_safe, write_csv
 from fewlabel.tables.reading import read_table, table_format, write_table
 
@@ -84,140 +76,6 @@ def test_missing_numbers_are_empty_cells():
     file = io.StringIO()
     write_csv(pa.table({"v": pa.array([0.5, None]), "t": [True, False]}), file)
     assert file.getvalue() == "v,t\n0.5,true\n,false\n"
-
-
-def test_numbers_dates_and_categories_become_features():
-    table = pa.table(
-        {
-            "n": ["1", "+2.5", "inf", "NA", "oops"] * 8,
-            "d": ["2024-01-31", "2024-02-01T12:00", "", "2024-02-29", "2024-03-01"] * 8,
-            "c": ["x", "y", "", "x", "z"] * 8,
-            "b": ["Yes", "no", "", "YES", "no"] * 8,
-        }
-    )
-    plan = plan_columns(table, leave_out={})
-    assert [column.kind for column in plan] == ["category", "date", "category", "yes/no"]
-    frame = to_frame(table, plan)
-    assert frame["d (days)"][0] == 19753  # days from 1970-01-01 to 2024-01-31
-    assert frame["d (days)"][1] == 19754.5
-    assert frame["d (weekday)"][0] == 2  # a Wednesday
-    assert np.isnan(frame["d (month)"][2])
-    assert frame["b"][:2].tolist() == [1.0, 0.0]
-    X = make_transformer(plan).fit_transform(frame)
-    assert X.dtype == np.float32
-    assert np.isfinite(X).all()
-
-
-def test_a_few_odd_cells_do_not_make_numbers_text():
-    numbers = [str(i / 3) for i in range(95)] + ["about 3", "4 apples"] + ["", "NA", "inf"]
-    plan = plan_columns(pa.table({"n": numbers, "m": numbers}), leave_out={})
-    assert plan[0].kind == "number"
-    assert "2 cells that are no number count as missing" in plan[0].treatment
-    values = to_frame(pa.table({"n": numbers, "m": numbers}), plan)["n"].to_numpy()
-    assert np.isnan(values[[95, 96, 97, 98]]).all()
-    assert np.isfinite(values[99])  # infinity is cut to what a forest can hold
-
-
-def of_type(kind: str) -> pa.ChunkedArray:
-    """40 cells as files of different programs keep them."""
-    words = pa.array(["p", "q", None, "q"] * 10)
-    seconds = pa.array([1, 2, None, 4] * 10)
-    made = {
-        "string": words,
-        "large_string": words.cast(pa.large_string()),
-        "string_view": words.cast(pa.string_view()),
-        "dictionary": words.dictionary_encode(),
-        "dictionary of large_string": words.cast(pa.large_string()).dictionary_encode(),
-        "null": pa.nulls(40),
-        "duration": seconds.cast(pa.duration("s")),
-        "time32": seconds.cast(pa.int32()).cast(pa.time32("s")),
-        "date32": seconds.cast(pa.int32()).cast(pa.date32()),
-        "timestamp": seconds.cast(pa.timestamp("s", "Europe/Berlin")),
-        "decimal": seconds.cast(pa.decimal128(21, 2)),
-        "numbers in a dictionary": seconds.dictionary_encode(),
-        "bytes": pa.array([b"\xff", b"\xfe"] * 20),
-        "bits": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0] * 20, pa.int8())),
-    }[kind]
-    return pa.chunked_array([made])
-
-
-@pytest.mark.parametrize(
-    ("kind", "taken_for"),
-    [
-        ("string", "category"),
-        ("large_string", "category"),
-        ("string_view", "category"),
-        ("dictionary", "category"),
-        ("dictionary of large_string", "category"),
-        ("null", "left out: every cell is empty"),
-        ("duration", "number: in seconds"),
-        ("time32", "number: in seconds"),
-        ("date32", "date"),
-        ("timestamp", "date"),
-        ("decimal", "number"),
-        ("numbers in a dictionary", "number"),
-        ("bytes", "left out: its type, binary, is neither number nor text"),
-        ("bits", "number"),
-    ],
-)
-def test_columns_of_every_type_are_understood_or_left_out(kind: str, taken_for: str, tmp_path):
-    table = pa.table({"x": np.arange(40) ** 2, "y": of_type(kind)})
-    plan = plan_columns(table, leave_out={})
-    assert f"{plan[1].kind}: {plan[1].treatment}".startswith(taken_for)
-    X = make_transformer(plan).fit_transform(to_frame(table, plan))
-    assert len(X) == 40
-    assert np.isfinite(X).all()
-    if plan[1].kind == "number" and kind != "bits":
-        assert to_frame(table, plan)["y"].tolist()[:2] == [1.0, 2.0]
-    for path in (tmp_path / "t.csv", tmp_path / "t.jsonl"):
-        if kind != "bytes":
-            write_table(table, path, path.suffix[1:])
-            assert read_table(path).num_rows == 40
-
-
-@pytest.mark.parametrize("written", ["text", "date32", "timestamp"])
-def test_dates_of_all_times(written: str):
-    """The year 9999 often stands for "no end"; nanoseconds do not reach it."""
-    days = np.array([19753, 19754, 2932896, -290000] * 5)
-    dates = pa.array(days, pa.int32()).cast(pa.date32())
-    column = {
-        "text": lambda: pa.array([str(d) for d in dates.to_pylist()]),
-        "date32": lambda: dates,
-        "timestamp": lambda: dates.cast(pa.timestamp("us")),
-    }[written]()
-    table = pa.table({"d": column})
-    plan = plan_columns(table, leave_out={})
-    assert plan[0].kind == "date"
-    np.testing.assert_array_equal(to_frame(table, plan)["d (days)"], days)
-
-
-def test_a_column_named_like_a_part_of_a_date():
-    table = pa.table({"d": ["2024-01-31", "2024-02-01"] * 10, "d (days)": [1, 5] * 10})
-    plan = plan_columns(table, leave_out={})
-    frame = to_frame(table, plan)
-    assert frame["d (days)"][0] == 1
-    assert frame["d (days)*"][0] == 19753
-    assert make_transformer(plan).fit_transform(frame).shape == (20, 4)
-
-
-@pytest.mark.parametrize(
-    ("kind", "good", "bad"),
-    [("date", "2024-01-31", "31.12.2024"), ("number", "3", "three"), ("yes/no", "no", "nope")],
-)
-def test_new_cells_that_cannot_be_read_are_an_error(kind: str, good: str, bad: str):
-    plan = [Column("c", kind, "")]
-    with pytest.raises(UserError, match=f"held a {kind} when the model was trained; here 1 of 1 "):
-        to_frame(pa.table({"c": [bad, None]}), plan)
-    with pytest.raises(UserError, match=f"399 of 400 filled cells cannot .* '{bad}'"):
-        to_frame(pa.table({"c": [good] + [bad] * 399}), plan)
-    notes: list[str] = []
-    assert len(to_frame(pa.table({"c": [good] * 9 + [bad]}), plan, notes=notes)) == 10
-    told = f"1 of 10 filled cells hold no {kind} and count as missing (the first: '{bad}')"
-    assert notes == [f"column 'c': {told}"]
-    assert len(to_frame(pa.table({"c": ["", None, "NA"]}), plan, notes=notes)) == 3
-    assert len(notes) == 1
-    part = to_frame(pa.table({"c": [good, bad]}), plan, readable=MOSTLY_IN_PART)
-    assert len(part) == 2
 
 
 def test_moments_in_json_lines_keep_their_zone(tmp_path: Path):

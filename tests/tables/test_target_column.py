@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from fewlabel._core.errors import UserError
-from fewlabel.tables.target_column import check_labels, target_labels
+from fewlabel.tables.target_column import (
+    check_labels,
+    check_not_regression,
+    fold_labels,
+    folded,
+    label_variants,
+    target_labels,
+    type_of,
+    typed_labels,
+)
 
 pa = pytest.importorskip("pyarrow")
 
@@ -77,3 +86,78 @@ def test_labels_that_nothing_can_be_learned_from(labels: list[str | None], messa
 )
 def test_labels_that_are_classes_by_what_was_said(labels: list[str | None], unlabeled: str | None):
     check_labels(np.array(labels, dtype=object), "y", unlabeled)
+
+
+def test_whole_numbers_in_a_typed_column_can_keep_their_point():
+    """Votes may have the classes 1.0 and 2.0, whether the truth is text or numbers."""
+    column = pa.chunked_array([pa.array([1.0, None, 2.0])])
+    assert target_labels(column, "", whole=False).tolist() == ["1.0", None, "2.0"]
+    assert target_labels(column, "", whole=True).tolist() == ["1", None, "2"]
+
+
+@pytest.mark.parametrize(
+    ("values", "refused"),
+    [
+        (np.linspace(0.5, 99.5, 60), True),  # prices
+        (np.arange(18, 60), True),  # ages
+        (np.arange(0, 400, 7), True),
+        (np.arange(26), False),  # codes
+        (np.arange(1, 120), False),
+        (np.arange(0, 60, 3) // 2, False),
+        ([1, 2, 3, 5, 8], False),
+        ([0.5, 1.0, 1.5], False),
+    ],
+)
+def test_measurements_are_no_classes(values, refused):
+    labels = np.array([f"{value:g}" for value in values] * 3 + [None], dtype=object)
+    if refused:
+        with pytest.raises(UserError, match=r"looks like regression.*bins.*--classes"):
+            check_not_regression(labels, "y")
+    else:
+        check_not_regression(labels, "y")
+    check_not_regression(np.array([*labels, "a"], dtype=object), "y")  # not all are numbers
+    check_not_regression(np.array([None], dtype=object), "y")
+
+
+def test_one_class_written_in_several_ways():
+    labels = np.array(["sky", "SKY", "sky", "Big  Sky", "big sky", "5", "5.0", None], dtype=object)
+    assert label_variants(labels) == {
+        "sky": ["sky", "SKY"],
+        "5": ["5", "5.0"],
+        "Big  Sky": ["Big  Sky", "big sky"],
+    }
+    with pytest.raises(UserError, match=r"'sky' = 'SKY'; .*Add --fold-labels"):
+        fold_labels(labels, "y", None)
+    one, names = fold_labels(labels, "y", True)
+    assert one.tolist() == ["sky", "sky", "sky", "Big  Sky", "Big  Sky", "5", "5", None]
+    assert fold_labels(labels, "y", False)[0] is labels
+    assert folded(np.array(["Sky", "05.00", "sea", None], dtype=object), names).tolist() == [
+        *("sky", "5", "sea", None),
+    ]
+    plain = np.array(["a", "b", None], dtype=object)
+    assert fold_labels(plain, "y", None) == (plain, {})
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, None, 20]),
+        pa.array([1.0, None, 20.0]),
+        pa.array([True, None, False]),
+        pa.array(["a", None, "b"]).dictionary_encode(),
+        pa.array([1, None, 20]).dictionary_encode(),
+        pa.array(["a", None, "b"], pa.large_string()),
+        pa.array([0, None, 1], pa.int8()),
+    ],
+)
+def test_labels_get_the_type_of_the_target_back(column):
+    column = pa.chunked_array([column])
+    labels = target_labels(column, "")
+    assert typed_labels(labels, type_of(column)).to_pylist() == column.to_pylist()
+    back = pa.chunked_array([typed_labels(labels, type_of(column))])
+    assert type_of(back) == type_of(column)
+
+
+def test_labels_that_do_not_fit_the_type_stay_text():
+    assert typed_labels(np.array(["a", "1"], dtype=object), "int64").type == pa.string()
+    assert typed_labels(np.array(["a"], dtype=object), "no such type").type == pa.string()

@@ -23,6 +23,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import (
     _check_method_params,
     _num_samples,
+    check_array,
     has_fit_parameter,
     validate_data,
 )
@@ -62,6 +63,13 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> None:
             f"single sample."
         )
     validate_data(estimator, X=X, reset=reset, skip_check_array=True)
+
+
+def check_numbers(X: Any) -> Any:
+    """Numbers as they are: frames, arrays and sparse matrices pass, lists become arrays."""
+    if hasattr(X, "iloc") or hasattr(X, "get_columns"):
+        return X
+    return check_array(X, accept_sparse=True, dtype=None, ensure_all_finite=False)
 
 
 def indexable_rows(X: Any) -> Any:

@@ -56,6 +56,50 @@ TableFile = Annotated[
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `fewlabel fit --model` wrote.")]
 OutTable = Annotated[Path | None, typer.Option(help="Write the table with labels here.")]
+Target = Annotated[
+    str,
+    typer.Option(
+        help="Column to fill: its empty cells are the unlabelled rows.", autocompletion=_columns
+    ),
+]
+Unlabeled = Annotated[
+    str | None,
+    typer.Option(help="Text that marks an unlabelled row, besides an empty cell; '' for none."),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="Column not to learn from; may be repeated.", autocompletion=_columns),
+]
+Text = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to read as text; may be repeated.", autocompletion=_columns),
+]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to read as a category; may be repeated.", autocompletion=_columns),
+]
+Date = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Column to read as a date, with its format if need be: born=%d/%m/%Y.",
+        autocompletion=_columns,
+    ),
+]
+Number = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to read as a number; may be repeated.", autocompletion=_columns),
+]
+Classes = Annotated[
+    bool, typer.Option("--classes", help="Numbers of many values in the target are classes.")
+]
+Fold = Annotated[
+    bool | None,
+    typer.Option(
+        "--fold-labels/--no-fold-labels",
+        help="Labels that differ in case, blanks or number format are one class, or several.",
+        show_default="ask",
+    ),
+]
 Truth = Annotated[
     str | None,
     typer.Option(help="Column with true labels, to check by.", autocompletion=_columns),
@@ -74,12 +118,7 @@ def _root(
 @app.command()
 def fit(
     table: TableFile,
-    target: Annotated[
-        str,
-        typer.Option(
-            help="Column to fill: its empty cells are the unlabelled rows.", autocompletion=_columns
-        ),
-    ],
+    target: Target,
     out: OutTable = None,
     model: Annotated[
         Path | None,
@@ -88,17 +127,15 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(help="Write the report here (.html, .json or .md).")
     ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="Column not to learn from; may be repeated.", autocompletion=_columns),
-    ] = None,
+    text: Text = None,
+    category: Category = None,
+    date: Date = None,
+    number: Number = None,
+    drop: Drop = None,
     truth: Truth = None,
-    unlabeled: Annotated[
-        str | None,
-        typer.Option(
-            help="Text that marks an unlabelled row, besides an empty cell; '' for none.",
-        ),
-    ] = None,
+    unlabeled: Unlabeled = None,
+    classes: Classes = False,
+    fold_labels: Fold = None,
     learner: Annotated[
         Literal["mixed", "forest"] | None,
         typer.Option(
@@ -144,8 +181,14 @@ def fit(
         options = FitOptions(
             target=target,
             drop=drop or (),
+            text=text or (),
+            category=category or (),
+            date=date or (),
+            number=number or (),
             truth=truth,
             unlabeled=unlabeled,
+            classes=classes,
+            fold_labels=fold_labels,
             learner=learner,
             policy=policy,
             seed=seed,
@@ -165,6 +208,45 @@ def fit(
             force=force,
             scheduler=scheduler,
         )
+
+
+@app.command()
+def columns(
+    table: TableFile,
+    target: Target,
+    text: Text = None,
+    category: Category = None,
+    date: Date = None,
+    number: Number = None,
+    drop: Drop = None,
+    truth: Truth = None,
+    unlabeled: Unlabeled = None,
+    classes: Classes = False,
+    fold_labels: Fold = None,
+    encoding: Encoding = "utf-8",
+    as_json: Json = False,
+) -> None:
+    """Show how the columns of a table would be read, before anything is learned."""
+    console = Console(as_json=as_json)
+    with console.errors_explained():
+        from fewlabel.cli.commands import columns_command
+        from fewlabel.cli.workflow import FitOptions
+
+        options = FitOptions(
+            target=target,
+            drop=drop or (),
+            text=text or (),
+            category=category or (),
+            date=date or (),
+            number=number or (),
+            truth=truth,
+            unlabeled=unlabeled,
+            classes=classes,
+            fold_labels=fold_labels,
+            encoding=encoding,
+            progress=console.progress,
+        )
+        columns_command(console, table, options)
 
 
 @app.command()

@@ -15,9 +15,9 @@ from fewlabel.assess.calibration import for_bounds
 from fewlabel.bounds.thresholds import search_thresholds
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 from fewlabel.bounds.votes import bayes_risk, vote_matrix
+from fewlabel.encoding.plan import few_lines
 from fewlabel.report.state import deciding_votes
 from fewlabel.report.truth import GUARANTEE
-from fewlabel.tables.columns import few_lines, to_frame
 from fewlabel.tables.model_files import load_model
 from fewlabel.tables.reading import read_table
 from fewlabel.tables.target_column import require_column, target_labels
@@ -159,8 +159,7 @@ def _of_model(table: pa.Table, path: Path) -> Subject:
     them. The first classifier's do, calibrated as in the report.
     """
     model = load_model(path)
-    notes: list[str] = []
-    X = model.transformer.transform(to_frame(table, model.plan, notes=notes))
+    X, notes = model.encoder.encode(table)
     first, thresholds = vote_matrix(model.first, X), np.array(model.thresholds)
     votes, _ = deciding_votes(first, vote_matrix(model.final, X), thresholds)
     calibration = model.summary["calibration"]

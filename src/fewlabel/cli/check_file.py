@@ -85,7 +85,7 @@ def check_table(labelled: LabelledTable, draw: Draw) -> pa.Table:
 
 def _shown(labelled: LabelledTable) -> list[str]:
     """Columns that help to judge a row: not the target, and nothing that a model said of it."""
-    from fewlabel.cli.workflow import added_names
+    from fewlabel.cli.table_columns import added_names
 
     target = labelled.target
     hidden = {target, *OWN, *added_names(target)}

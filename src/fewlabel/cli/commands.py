@@ -12,6 +12,7 @@ from fewlabel._core.atomic import Outputs, check_new_folder
 from fewlabel._core.errors import UserError, shorten
 from fewlabel.cli.bounds_command import bounds_of_table
 from fewlabel.cli.console import Console
+from fewlabel.cli.table_columns import plan_table
 from fewlabel.cli.workflow import FitOptions, fit_table, predict_table
 from fewlabel.report import format_of, render
 from fewlabel.report.words import count, percent
@@ -132,6 +133,22 @@ def _tell_fit(
         console.say(f"→ {path}")
     keys = ("headline", "data", "settings", "voters", "errors", "rounds", "warnings", "notes")
     console.result({**{key: summary[key] for key in keys}, "files": files})
+
+
+def columns_command(console: Console, table: Path, options: FitOptions) -> None:
+    """Show what the columns of a table are taken for, why, and how they are encoded."""
+    plan, notes, n_features = plan_table(table, options)
+    console.done()
+    for column in plan:
+        why = f" ({column.why})" if column.why else ""
+        console.say(f"{shorten(column.name)}: {column.kind}{why}")
+        console.say(f"    {column.treatment}")
+    for note in notes:
+        console.say(f"! {note}")
+    console.say(f"{count(n_features, 'feature')} from {count(len(plan), 'column')}.")
+    console.result(
+        {"columns": [c.to_dict() for c in plan], "notes": notes, "n_features": n_features}
+    )
 
 
 def predict_command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,18 +17,18 @@ from fewlabel.chunks.dask_rows import DaskRows, NoWorkersError, open_client
 from fewlabel.chunks.local import UnlabeledRows
 from fewlabel.chunks.rows import Rows
 from fewlabel.chunks.source import open_chunks
-from fewlabel.cli.workflow import FitOptions, columns_left_out, paper_learner
-from fewlabel.tables.cells import plain_column
-from fewlabel.tables.columns import (
-    MOSTLY_IN_PART,
-    Column,
-    filled_with_labels,
-    left_out_lines,
-    make_transformer,
-    plan_columns,
-    to_frame,
+from fewlabel.cli.table_columns import (
+    checked_labels,
+    columns_left_out,
+    encode_table,
+    whole_plan,
 )
-from fewlabel.tables.target_column import check_labels, require_column, target_labels
+from fewlabel.cli.workflow import FitOptions, paper_learner
+from fewlabel.encoding.cells import plain_column
+from fewlabel.encoding.columns import MOSTLY_IN_PART
+from fewlabel.encoding.encoder import TableEncoder
+from fewlabel.encoding.plan import left_out_lines
+from fewlabel.tables.target_column import require_column, target_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,8 +46,7 @@ FOREST_ONLY = (
 class TableLayout:
     """Brings the unlabelled rows of an Arrow table into the form the classifier learns from."""
 
-    plan: list[Column]
-    transformer: Any
+    encoder: TableEncoder
     target: str
     unlabeled: str | None
     width: int
@@ -60,8 +59,7 @@ class TableLayout:
         rows = np.flatnonzero([label is None for label in labels])
         if len(rows) == 0:  # transformers refuse to transform nothing
             return np.empty((0, self.width), dtype=np.float32), rows
-        frame = to_frame(table.take(rows), self.plan, readable=MOSTLY_IN_PART)
-        return self.transformer.transform(frame), rows
+        return self.encoder.encode(table.take(rows), readable=MOSTLY_IN_PART)[0], rows
 
 
 def fit_folder(
@@ -98,15 +96,15 @@ def fit_folder(
     head, labeled, n_rows = _first_look(folder, options)
     labels = target_labels(labeled.column(options.target), options.unlabeled)
     all_labels = labels if len(labels) == n_rows else np.append(labels, [None])
-    check_labels(all_labels, options.target, options.unlabeled)
+    labels = checked_labels(all_labels, options)[0][: len(labels)]
     leave_out, notes = columns_left_out(head, options)
-    silent = _filled_with_labels(head, labeled, options, leave_out)
-    plan = plan_columns(head, leave_out=leave_out | silent)
-    notes = [*left_out_lines(plan, leave_out), *notes]
-    frame = to_frame(labeled, plan, readable=MOSTLY_IN_PART)
-    transformer = make_transformer(plan).fit(_joined(to_frame(head, plan), frame))
-    X = transformer.transform(frame)
-    layout = TableLayout(plan, transformer, options.target, options.unlabeled, X.shape[1])
+    rows_seen = _labeled_and_first(head, labeled, options)
+    has_label = np.arange(rows_seen.num_rows) < labeled.num_rows
+    encoder, X = encode_table(rows_seen, has_label, leave_out, options)
+    plan = whole_plan(rows_seen, encoder, leave_out)
+    notes = [*left_out_lines(plan, leave_out), *encoder.warned_, *notes]
+    X = X[has_label]
+    layout = TableLayout(encoder, options.target, options.unlabeled, X.shape[1])
     clf = paper_learner(options)
     if options.learner is None:
         notes = [*notes, FOREST_ONLY]
@@ -180,16 +178,13 @@ def _first_look(folder: Path, options: FitOptions) -> tuple[pa.Table, pa.Table, 
     return together[0], together[1], n_rows
 
 
-def _filled_with_labels(
-    head: pa.Table, labeled: pa.Table, options: FitOptions, skip: Collection[str]
-) -> dict[str, str]:
-    """The same as for a table, of all labelled rows and the unlabelled ones among the first."""
+def _labeled_and_first(head: pa.Table, labeled: pa.Table, options: FitOptions) -> pa.Table:
+    """All labelled rows, and then the unlabelled ones among the first."""
     import pyarrow as pa
 
     labels = target_labels(head.column(options.target), options.unlabeled)
     others = head.filter(pa.array([label is None for label in labels]))
-    rows = pa.concat_tables([labeled, others], promote_options="permissive")
-    return filled_with_labels(rows, np.arange(rows.num_rows) < labeled.num_rows, skip)
+    return pa.concat_tables([labeled, others], promote_options="permissive")
 
 
 def _as_table(raw: Any) -> pa.Table:
@@ -199,9 +194,3 @@ def _as_table(raw: Any) -> pa.Table:
     # Files of one folder may keep the same column in different ways.
     columns = [c if pa.types.is_null(c.type) else plain_column(c) for c in table.columns]
     return pa.Table.from_arrays(columns, table.column_names)
-
-
-def _joined(first: Any, second: Any) -> Any:
-    import pandas as pd
-
-    return pd.concat([first, second], ignore_index=True)

@@ -16,23 +16,28 @@ from sklearn.exceptions import ConvergenceWarning
 from fewlabel._core.errors import UserError, listing, shorten
 from fewlabel.bounds.statistics import Floats, Ints
 from fewlabel.bounds.votes import vote_matrix
+from fewlabel.cli.table_columns import (
+    columns_left_out,
+    earlier_output,
+    encode_table,
+    given_labels,
+    whole_plan,
+)
+from fewlabel.encoding.plan import few_lines, left_out_lines
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.few_label import FewLabelClassifier
 from fewlabel.report.state import FinalState, combine
 from fewlabel.report.summarize import summarize, without_cells
 from fewlabel.self_learning.classifier import SelfLearningClassifier
-from fewlabel.tables.columns import (
-    few_lines,
-    filled_with_labels,
-    left_out_lines,
-    make_transformer,
-    plan_columns,
-    to_frame,
-)
 from fewlabel.tables.csv_writing import python_cells
 from fewlabel.tables.model_files import TableModel
-from fewlabel.tables.reading import delimiter_of, read_table
-from fewlabel.tables.target_column import check_labels, require_column, target_labels
+from fewlabel.tables.reading import read_table, with_notation
+from fewlabel.tables.target_column import (
+    folded,
+    target_labels,
+    type_of,
+    typed_labels,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,9 +45,6 @@ if TYPE_CHECKING:
 MAX_TRAIN = 100_000
 """Default training budget of the forest: so many pseudo-labelled rows it is trained on in a round.
 The mixed vote has its own, see :class:`FewLabelClassifier`."""
-
-ADDED = ("label", "origin", "vote", "first_vote", "threshold", "trusted")
-"""Columns of the output, each behind the target's name and an underscore."""
 
 _CELLS_SHOWN = 8
 
@@ -53,13 +55,20 @@ class FitOptions:
 
     None for ``learner`` is "mixed" where that is possible; for ``max_train`` it is the learner's
     own budget, and 0 is none. ``unlabeled`` marks unlabelled rows besides empty cells; None is
-    nothing, but then labels that look like such a mark are refused.
+    nothing, but then labels that look like such a mark are refused. ``classes``: numbers of many
+    values are classes; ``fold_labels``: see :func:`fewlabel.tables.target_column.fold_labels`.
     """
 
     target: str
     drop: Sequence[str] = ()
+    text: Sequence[str] = ()
+    category: Sequence[str] = ()
+    date: Sequence[str] = ()
+    number: Sequence[str] = ()
     truth: str | None = None
     unlabeled: str | None = None
+    classes: bool = False
+    fold_labels: bool | None = None
     learner: Literal["mixed", "forest"] | None = None
     policy: str = "bound"
     seed: int = 0
@@ -86,17 +95,11 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     options.progress(f"reading {path.name}")
     table = read_table(path, encoding=options.encoding)
     leave_out, notes = columns_left_out(table, options)
-    labels = target_labels(table.column(options.target), options.unlabeled)
-    check_labels(labels, options.target, options.unlabeled)
-    truth = _truth(table, labels, options)
+    labels, names = given_labels(table, options)
+    truth = _truth(table, labels, options, names)
     labeled = np.array([label is not None for label in labels])
-    silent = filled_with_labels(table, labeled, leave_out)
-    plan = plan_columns(
-        table, leave_out=leave_out | silent, comma_separated=delimiter_of(table) == ","
-    )
-    frame = to_frame(table, plan)
-    transformer = make_transformer(plan)
-    X = transformer.fit_transform(frame)
+    encoder, X = encode_table(table, labeled, leave_out, options)
+    plan = whole_plan(table, encoder, leave_out)
     clf, caught = _learn(X, labels, options)
     options.progress("computing bounds")
     state = FinalState.of(clf, X, labels)
@@ -108,16 +111,16 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
         data={
             "source": path.name,
             "target": options.target,
+            "target_type": type_of(table.column(options.target)),
             "columns": [column.to_dict() for column in plan],
         },
         show_rows=lambda rows: _cells(table, rows, leave_out={options.target, options.truth}),
-        notes=[*notes, *caught],
+        notes=[*notes, *encoder.warned_, *caught],
     )
     summary["settings"]["learner"] = options.learner or "mixed"
     summary["settings"]["seconds"] = round(time.perf_counter() - start, 2)
     model = TableModel(
-        plan=plan,
-        transformer=transformer,
+        encoder=encoder,
         first=clf.initial_estimator_,
         final=clf.estimator_,
         thresholds=state.thresholds.tolist(),
@@ -125,7 +128,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
         summary=without_cells(summary),
     )
     return FitResult(
-        table=_with_labels(table, clf, state, options.target),
+        table=_with_labels(with_notation(table, plan), clf, state, options.target),
         model=model,
         summary=summary,
         left_out=left_out_lines(plan, leave_out),
@@ -135,32 +138,9 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
 # --- checks ----------------------------------------------------------------------------------
 
 
-def columns_left_out(table: pa.Table, options: FitOptions) -> tuple[dict[str, str], list[str]]:
-    """Columns that are no features and why; remarks for the report."""
-    names = table.column_names
-    require_column(names, options.target, "--target")
-    leave_out = {options.target: "the target"}
-    if options.truth is not None:
-        require_column(names, options.truth, "--truth")
-        if options.truth == options.target:
-            raise UserError(
-                "--truth and --target name the same column.",
-                "The target has empty cells to fill; the truth is another column, used only to "
-                "check the result.",
-            )
-        leave_out[options.truth] = "the truth: used to check the result only"
-    for name in options.drop:
-        require_column(names, name, "--drop")
-        if name == options.target:
-            raise UserError("--drop names the target.", "Drop other columns only.")
-        leave_out.setdefault(name, "dropped on request")
-    own = [name for name in added_names(options.target) if name in names]
-    leave_out.update((name, "an earlier output of fewlabel") for name in own)
-    notes = [f"Columns of an earlier output were replaced: {listing(own)}."] if own else []
-    return leave_out, notes
-
-
-def _truth(table: pa.Table, labels: NDArray[Any], options: FitOptions) -> NDArray[Any] | None:
+def _truth(
+    table: pa.Table, labels: NDArray[Any], options: FitOptions, names: dict[str, str]
+) -> NDArray[Any] | None:
     """The true labels; raise if they are written in another way than the given ones."""
     if options.truth is None:
         return None
@@ -170,6 +150,8 @@ def _truth(table: pa.Table, labels: NDArray[Any], options: FitOptions) -> NDArra
         for whole in (True, False)
     )
     truth = max(readings, key=lambda column: len(given & set(column)))
+    if options.fold_labels:
+        truth = folded(truth, names | {label: label for label in given})
     true = {label for label in truth if label is not None}
     if true and not given & true:
         raise UserError(
@@ -237,8 +219,7 @@ def _for_users(caught: Sequence[warnings.WarningMessage]) -> list[str]:
 
 def predict_table(model: TableModel, table: pa.Table) -> tuple[pa.Table, list[str]]:
     """Label the rows of a new table; also what to tell about its cells."""
-    notes: list[str] = []
-    X = model.transformer.transform(to_frame(table, model.plan, notes=notes))
+    X, notes = model.encoder.encode(table)
     first, votes = vote_matrix(model.first, X), vote_matrix(model.final, X)
     thresholds = np.array(model.thresholds)
     label, trusted = combine(first, votes, thresholds)
@@ -250,15 +231,12 @@ def predict_table(model: TableModel, table: pa.Table) -> tuple[pa.Table, list[st
         "threshold": thresholds[label],
         "trusted": trusted,
     }
-    return append_columns(table, columns, model.target), few_lines(notes)
+    kind = model.summary.get("data", {}).get("target_type", "string")
+    table = append_columns(with_notation(table, model.plan), columns, model.target, kind)
+    return table, few_lines(notes)
 
 
 # --- output ----------------------------------------------------------------------------------
-
-
-def added_names(target: str) -> list[str]:
-    """Names of the columns that the output adds."""
-    return [f"{target}_{name}" for name in ADDED]
 
 
 def _with_labels(
@@ -280,7 +258,7 @@ def _with_labels(
     names = np.array(["", *(f"round {n}" for n in range(1, clf.n_iter_ + 1)), "predicted"], object)
     columns["origin"][state.rows] = names[rounds]  # -1, never pseudo-labelled, is the last name
     columns["trusted"][state.rows] = trusted
-    return append_columns(table, columns, target)
+    return append_columns(table, columns, target, type_of(table.column(target)))
 
 
 def _scatter(n: int, rows: Ints, values: Floats) -> Floats:
@@ -289,14 +267,21 @@ def _scatter(n: int, rows: Ints, values: Floats) -> Floats:
     return column
 
 
-def append_columns(table: pa.Table, columns: dict[str, NDArray[Any]], target: str) -> pa.Table:
-    """Add columns named after the target; those of an earlier output are replaced."""
+def append_columns(
+    table: pa.Table, columns: dict[str, NDArray[Any]], target: str, kind: str = "string"
+) -> pa.Table:
+    """Add columns named after the target; those of an earlier output are replaced.
+
+    ``kind`` is the type of the target, which its labels get.
+    """
     import pyarrow as pa
 
-    own = [name for name in added_names(target) if name in table.column_names]
+    own = earlier_output(table.column_names, target)
     table = table.drop_columns(own) if own else table
     for name, values in columns.items():
-        column = pa.array(values, from_pandas=True)  # NaN becomes an empty cell
+        # NaN becomes an empty cell.
+        is_label = name == "label"
+        column = typed_labels(values, kind) if is_label else pa.array(values, from_pandas=True)
         table = table.append_column(f"{target}_{name}", column)
     return table
 

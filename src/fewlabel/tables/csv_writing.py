@@ -19,8 +19,8 @@ _NUMBER = r"^ *[+-]? *([$€£¥]? *[.,]?\d[\d.,' ]*([eE][+-]?\d+)? *[%$€£¥]
 _RISKY = r"^([\s\pZ\pC]*[=@+\-＝＠＋－]|[\t\r\n])"
 
 
-def write_csv(table: pa.Table, file: IO[str], delimiter: str = ",") -> None:
-    """Write formula-safe CSV text."""
+def write_csv(table: pa.Table, file: IO[str], delimiter: str = ",", decimal: str = ".") -> None:
+    """Write formula-safe CSV text; ``decimal`` comes before the decimals of typed numbers."""
     import pyarrow as pa
 
     style: dict[str, Any] = {"delimiter": delimiter, "lineterminator": _LineFeeds.BREAK}
@@ -30,7 +30,7 @@ def write_csv(table: pa.Table, file: IO[str], delimiter: str = ",") -> None:
     csv.writer(_LineFeeds(file), quoting=quoting, **style).writerow(names)
     writer = csv.writer(_LineFeeds(file), **style)
     for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
-        columns = [_cells(column) for column in batch.columns]
+        columns = [_cells(column, decimal) for column in batch.columns]
         writer.writerows(zip(*columns))
 
 
@@ -51,7 +51,7 @@ class _LineFeeds:
         return self.file.write(row.removesuffix(self.BREAK) + "\n")
 
 
-def _cells(column: pa.Array) -> list[Any]:
+def _cells(column: pa.Array, decimal: str) -> list[Any]:
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -62,6 +62,8 @@ def _cells(column: pa.Array) -> list[Any]:
         return list(formula_safe(column).to_pylist())
     if pa.types.is_boolean(column.type):
         return [None if v is None else ("true" if v else "false") for v in column.to_pylist()]
+    if decimal != "." and pa.types.is_floating(column.type):
+        return [None if v is None else str(v).replace(".", decimal) for v in column.to_pylist()]
     if is_binary(column.type):
         return list(formula_safe(pa.array(python_cells(column), pa.string())).to_pylist())
     return python_cells(column)

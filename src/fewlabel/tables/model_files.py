@@ -16,7 +16,8 @@ import numpy as np
 
 from fewlabel._core.errors import shorten
 from fewlabel.bounds.votes import vote_matrix
-from fewlabel.tables.columns import Column, to_frame
+from fewlabel.encoding.columns import Column
+from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.tables.model_archive import read_archive, refused, write_archive
 
 # What training leaves in a voter and votes on new rows do not need: a graph of all rows, their
@@ -34,9 +35,8 @@ class TableModel:
 
     Attributes
     ----------
-    plan : list of Column
-        What the columns of a table are taken for.
-    transformer : fitted ColumnTransformer
+    encoder : fitted TableEncoder
+        From the columns of a table to numbers.
     first, final : fitted RandomForestClassifier or MixedVote
         Trained on the labelled rows only, and after self-learning.
     thresholds : list of float
@@ -48,20 +48,23 @@ class TableModel:
         The report's summary, without cells of the training table.
     """
 
-    plan: list[Column]
-    transformer: Any
+    encoder: TableEncoder
     first: Any
     final: Any
     thresholds: list[float]
     target: str
     summary: dict[str, Any]
 
+    @property
+    def plan(self) -> list[Column]:
+        """What the columns of a table are taken for."""
+        return self.encoder.plan_
+
 
 def save_model(model: TableModel, path: Path) -> None:
     """Write a model file."""
     content = {
-        "plan": [column.to_dict() for column in model.plan],
-        "transformer": model.transformer,
+        "encoder": model.encoder,
         "first": _for_new_rows(model.first),
         "final": _for_new_rows(model.final),
         "thresholds": model.thresholds,
@@ -95,8 +98,7 @@ def load_model(path: Path) -> TableModel:
     content = read_archive(path)
     try:
         model = TableModel(
-            plan=[Column(**column) for column in content["plan"]],
-            transformer=content["transformer"],
+            encoder=content["encoder"],
             first=content["first"],
             final=content["final"],
             thresholds=[float(value) for value in content["thresholds"]],
@@ -116,7 +118,7 @@ def _check_model(model: TableModel) -> None:
     if not isinstance(model.summary, dict):
         raise TypeError("no summary")
     row = pa.table({column.name: pa.nulls(1, pa.string()) for column in model.plan})
-    X = model.transformer.transform(to_frame(row, model.plan))
+    X, _ = model.encoder.encode(row)
     n_classes = len(model.final.classes_)
     if len(model.thresholds) != n_classes or n_classes < 2:
         raise ValueError("thresholds")

@@ -2,7 +2,7 @@
 
 A table is a :class:`pyarrow.Table`. Text formats keep every cell as the text that stands in the
 file, so that writing the table again does not change numbers or dates; what the cells *mean* is
-decided in :mod:`fewlabel.tables.columns`.
+decided in :mod:`fewlabel.encoding`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,19 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel.encoding.cells import NOTATIONS
+from fewlabel.encoding.frames import DECIMAL, DELIMITER
 from fewlabel.tables.csv_writing import CHUNK_ROWS, python_cells, write_csv
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from fewlabel.encoding.columns import Column
 
 FORMATS = {
     ".csv": "csv",
@@ -46,7 +50,6 @@ _ELSEWHERE = {
 _DELIMITERS = ",;\t|"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # A table remembers, among what it says about itself, how its text was written.
-_DELIMITER = b"fewlabel:delimiter"
 _MARK = b"fewlabel:byte-order-mark"
 # One cell, or one row, may be as long as a block of the parser.
 _BLOCK_BYTES = 64 * 2**20
@@ -163,12 +166,20 @@ def _read_csv(data: bytes, path: Path, kind: str, encoding: str) -> pa.Table:
     except pa.ArrowInvalid as error:
         raise _explained(str(error), path, open_quote=bool(data.count(b'"') % 2)) from error
     _check_quotes(data, table, path)
-    return table.replace_schema_metadata(style | ({_DELIMITER: delimiter} if kind == "csv" else {}))
+    return table.replace_schema_metadata(style | ({DELIMITER: delimiter} if kind == "csv" else {}))
 
 
 def delimiter_of(table: pa.Table) -> str:
     """What parted the cells of the CSV file that a table was read from; empty for other formats."""
-    return str((table.schema.metadata or {}).get(_DELIMITER, b"").decode())
+    return str((table.schema.metadata or {}).get(DELIMITER, b"").decode())
+
+
+def with_notation(table: pa.Table, plan: Iterable[Column]) -> pa.Table:
+    """The table that remembers decimal commas of its file: numbers that are added get them, too."""
+    commas = any(column.notation and NOTATIONS[column.notation][1] == "," for column in plan)
+    if not commas:
+        return table
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), DECIMAL: ","})
 
 
 def _as_utf8(data: bytes, path: Path, encoding: str) -> bytes:
@@ -357,7 +368,8 @@ def write_table(table: pa.Table, path: Path, kind: str, compression: str = "") -
         else:
             if _MARK in (table.schema.metadata or {}):
                 text.write(_BYTE_ORDER_MARK.decode())
-            write_csv(table, text, "\t" if kind == "tsv" else delimiter_of(table) or ",")
+            decimal = (table.schema.metadata or {}).get(DECIMAL, b".").decode()
+            write_csv(table, text, "\t" if kind == "tsv" else delimiter_of(table) or ",", decimal)
         text.flush()
         text.detach()  # the `with` closes the file
 
@@ -367,7 +379,7 @@ def _without_style(table: pa.Table) -> pa.Table:
     kept = {
         key: value
         for key, value in (table.schema.metadata or {}).items()
-        if key not in (_DELIMITER, _MARK)
+        if key not in (DECIMAL, DELIMITER, _MARK)
     }
     return table.replace_schema_metadata(kept or None)
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.errors import UserError, shorten
+from fewlabel.encoding.plan import require_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_CLASSES = 1_000
+# More different numbers than that are measurements: whole ones, and others.
+_CODES = 20
+_FRACTIONS = 10
 
 # What marks unlabelled rows in many tables.
 _MARKERS = ("-1", "?", "na", "n/a", "nan", "null", "none", "unknown", "unlabeled", "unlabelled")
@@ -22,13 +26,7 @@ _MARKERS = ("-1", "?", "na", "n/a", "nan", "null", "none", "unknown", "unlabeled
 
 def require_column(names: list[str], wanted: str, option: str) -> None:
     """Raise unless a table has the column."""
-    if wanted not in names:
-        near = difflib.get_close_matches(wanted, names, n=1, cutoff=0.6)
-        hint = f"Did you mean '{shorten(near[0])}'? " if near else ""
-        raise UserError(
-            f"There is no column '{shorten(wanted)}' for {option}.",
-            f"{hint}The columns are {listing(names, 12)}.",
-        )
+    require_name(names, wanted, option)
 
 
 def target_labels(
@@ -36,7 +34,17 @@ def target_labels(
 ) -> NDArray[Any]:
     """Labels as texts, None where there is none.
 
-    ``whole``: whether texts that are all like 1.0 become 1.
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+    unlabeled : str or None
+        What marks unlabelled rows besides empty cells.
+    whole : bool
+        Whether labels that are all like 1.0 become 1.
+
+    Returns
+    -------
+    labels : ndarray of object
     """
     import pyarrow as pa
     from pyarrow import compute as pc
@@ -45,9 +53,12 @@ def target_labels(
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
         # A table with empty cells often turned whole-number labels into 1.0, 2.0, …
-        finite = pc.if_else(pc.is_finite(column), column, None)
-        whole = pc.and_(pc.equal(finite, pc.floor(finite)), pc.less(pc.abs(finite), 2.0**53))
-        column = finite.cast(pa.int64()) if pc.all(whole).as_py() else finite
+        column = pc.if_else(pc.is_finite(column), column, None)
+        are_whole = pc.and_(pc.equal(column, pc.floor(column)), pc.less(pc.abs(column), 2.0**53))
+        if pc.all(are_whole).as_py():
+            column = column.cast(pa.int64())
+            if not whole:
+                column = pc.binary_join_element_wise(column.cast(pa.string()), ".0", "")
     try:
         text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     except pa.ArrowException as error:
@@ -70,6 +81,130 @@ def _without(text: pa.ChunkedArray, marks: Sequence[str]) -> pa.ChunkedArray:
 
     marked = pc.is_in(text, value_set=pa.array([*marks, None], pa.string()))
     return pc.if_else(marked, None, text)
+
+
+def type_of(column: pa.ChunkedArray) -> str:
+    """The name of a target's type, by which :func:`typed_labels` gives it back."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return f"dictionary of {kind.value_type}"
+    return str(kind)
+
+
+def typed_labels(labels: NDArray[Any], kind: str) -> pa.Array:
+    """Labels as a column of the type that the target had; text if they do not fit it.
+
+    Parameters
+    ----------
+    labels : ndarray of object
+        Texts, None where there is none.
+    kind : str
+        From :func:`type_of`.
+
+    Returns
+    -------
+    pyarrow.Array
+    """
+    import pyarrow as pa
+
+    texts = pa.array(labels, pa.string())
+    try:
+        column = texts.cast(pa.type_for_alias(kind.removeprefix("dictionary of ")))
+    except (pa.ArrowException, ValueError):
+        return texts
+    return column.dictionary_encode() if kind.startswith("dictionary") else column
+
+
+# --- one class written in several ways --------------------------------------------------------
+
+
+def label_variants(labels: Sequence[str | None] | NDArray[Any]) -> dict[str, list[str]]:
+    """Labels that differ in case, blanks or number format only, the most frequent way first.
+
+    Examples
+    --------
+    >>> label_variants(["sky", "Sky", "sky", "5", "5.0", "sea", None])
+    {'sky': ['sky', 'Sky'], '5': ['5', '5.0']}
+    """
+    counts = Counter(label for label in labels if label is not None)
+    groups: dict[str, list[str]] = defaultdict(list)
+    for label in sorted(counts, key=lambda label: (-counts[label], label)):
+        groups[_folded(label)].append(label)
+    return {ways[0]: ways for ways in groups.values() if len(ways) > 1}
+
+
+def _folded(label: str) -> str:
+    try:
+        return repr(float(label))
+    except ValueError:
+        return " ".join(label.casefold().split())
+
+
+def fold_labels(
+    labels: NDArray[Any], target: str, fold: bool | None
+) -> tuple[NDArray[Any], dict[str, str]]:
+    """One way to write each class.
+
+    Parameters
+    ----------
+    labels : ndarray of object
+    target : str
+    fold : bool or None
+        True: join the ways to write a class; False: each is a class; None: raise if there are any.
+
+    Returns
+    -------
+    labels : ndarray of object
+    names : dict
+        From each way to write a class to the one that stays.
+    """
+    variants = label_variants(labels) if fold is not False else {}
+    if variants and fold is None:
+        groups = (" = ".join(f"'{shorten(way)}'" for way in ways) for ways in variants.values())
+        shown = shorten("; ".join(groups), 300)
+        raise UserError(
+            f"The target '{shorten(target)}' writes classes in several ways: {shown}.",
+            "Add --fold-labels to make each group one class, or --no-fold-labels if they differ.",
+        )
+    names = {way: name for name, ways in variants.items() for way in ways}
+    return (folded(labels, names) if names else labels), names
+
+
+def folded(labels: NDArray[Any], names: dict[str, str]) -> NDArray[Any]:
+    """Labels by the names that stay; others by how they fold."""
+    known = {_folded(way): name for way, name in names.items()}
+    return np.array(
+        [None if label is None else known.get(_folded(label), label) for label in labels],
+        dtype=object,
+    )
+
+
+# --- can they be learned? ---------------------------------------------------------------------
+
+
+def check_not_regression(labels: NDArray[Any], target: str) -> None:
+    """Raise if the labels are measurements rather than codes of classes."""
+    classes = {label for label in labels if label is not None}
+    try:
+        values = np.array(sorted(float(label) for label in classes))
+    except ValueError:
+        return
+    n = len(values)
+    if n < 2:
+        return
+    whole = bool((values == np.floor(values)).all())
+    # Codes count from 0 or 1 with few gaps.
+    codes = whole and values[0] in (0.0, 1.0) and values[-1] - values[0] < 1.5 * n
+    if n <= (_CODES if whole else _FRACTIONS) or codes:
+        return
+    raise UserError(
+        f"The target '{shorten(target)}' has {n:,} different numbers ({values[0]:g} to "
+        f"{values[-1]:g}): this looks like regression, and fewlabel learns classes.",
+        "Put the numbers into bins, such as low, middle and high, or add --classes if each of them "
+        "is a class.",
+    )
 
 
 def check_labels(labels: NDArray[Any], target: str, unlabeled: str | None = None) -> None:

@@ -9,6 +9,13 @@ methods run compiled code on unchecked indices need a check in
 from __future__ import annotations
 
 CLASSES: dict[str, str] = {
+    "category-features": "fewlabel.encoding.features.CategoryFeatures",
+    "column": "fewlabel.encoding.columns.Column",
+    "date-features": "fewlabel.encoding.features.DateFeatures",
+    "level-features": "fewlabel.encoding.features.LevelFeatures",
+    "number-features": "fewlabel.encoding.features.NumberFeatures",
+    "table-encoder": "fewlabel.encoding.encoder.TableEncoder",
+    "text-features": "fewlabel.encoding.features.TextFeatures",
     "label-spreading": "fewlabel.baselines.label_spreading.LabelSpreadingClassifier",
     "mixed-vote": "fewlabel.ensemble.mixed_vote.MixedVote",
     "qn-s3vm": "fewlabel.baselines.qns3vm.QNS3VMClassifier",
@@ -36,16 +43,16 @@ LIBRARY_TYPES = frozenset(
         "numpy.float64",
         "numpy.int64",
         "numpy.ndarray",
-        "sklearn.compose._column_transformer.ColumnTransformer",
         "sklearn.decomposition._pca.PCA",
+        "sklearn.decomposition._truncated_svd.TruncatedSVD",
         "sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
         "sklearn.ensemble._forest.ExtraTreesClassifier",
         "sklearn.ensemble._forest.RandomForestClassifier",
-        "sklearn.impute._base.MissingIndicator",
+        "sklearn.feature_extraction.text.TfidfTransformer",
+        "sklearn.feature_extraction.text.TfidfVectorizer",
         "sklearn.impute._base.SimpleImputer",
         "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._data.StandardScaler",
-        "sklearn.preprocessing._encoders.OneHotEncoder",
         "sklearn.svm._classes.SVC",
         "sklearn.tree._classes.DecisionTreeClassifier",
         "sklearn.tree._classes.ExtraTreeClassifier",
@@ -58,7 +65,8 @@ UNKNOWN_TO_SKOPS = frozenset(
         "numpy.dtype",
         "scipy.sparse._csr.csr_array",
         "scipy.sparse._csr.csr_matrix",
-        "sklearn.compose._column_transformer._RemainderColsList",  # scikit-learn before 1.9
+        "skrub._string_encoder.StringEncoder",
+        "skrub._to_str.ToStr",
     }
 )
 """The same; skops asks to be told that they are trusted."""

@@ -1,4 +1,4 @@
-"""What stands in the cells of a column: numbers, dates, yes or no, categories, or nothing."""
+"""What stands in the cells of a column: numbers, yes or no, text, or nothing."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 MISSING_NUMBERS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-")
 """Texts that mean "missing" in a column of numbers (whatever their case)."""
 
-MISSING_CATEGORY = "(missing)"
-
-_ISO_DATE = r"^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:?\d\d)?$"
 _LARGEST = 1e38  # forests compute in single precision
 
 
@@ -116,56 +112,11 @@ def booleans(column: pa.ChunkedArray) -> np.ndarray:
     return np.where(yes, 1.0, np.where(no, 0.0, np.nan))
 
 
-def timestamps(column: pa.ChunkedArray) -> pd.Series:
-    """Moments, NaT where there is none."""
-    import pandas as pd
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
-    if pa.types.is_temporal(column.type):
-        series = pd.Series(np.asarray(column.cast(pa.timestamp("ms"), safe=False).to_numpy()))
-        return pd.to_datetime(series, utc=True)
-    text = text_of(column)
-    iso = pc.if_else(pc.match_substring_regex(text, _ISO_DATE), text, None)
-    series = pd.Series(iso.to_pylist(), dtype=object)
-    moments = pd.to_datetime(series, format="ISO8601", utc=True, errors="coerce")
-    # pandas before 3 counts nanoseconds, which end in 2262; a far future needs no time of day.
-    far = series[moments.isna() & series.notna()]
-    if len(far):
-        days = [_day(cell) for cell in far]
-        moments = moments.dt.as_unit("ms").copy()
-        moments[far.index] = pd.Series(days, far.index, "datetime64[ms]").dt.tz_localize("UTC")
-    return moments
-
-
-def _day(text: str) -> np.datetime64:
-    try:
-        return np.datetime64(text[:10], "ms")
-    except ValueError:  # the 31st of February
-        return np.datetime64("NaT", "ms")
-
-
-def dates(column: pa.ChunkedArray) -> np.ndarray:
-    """Days since 1970, NaN where there is no date."""
-    # Milliseconds hold the year 9999, which stands for "no end"; nanoseconds stop in 2262.
-    moments = timestamps(column).dt.tz_convert(None).to_numpy().astype("datetime64[ms]")
-    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 86_400_000.0)
-
-
 READERS: dict[str, Callable[[pa.ChunkedArray], np.ndarray]] = {
     "yes/no": booleans,
     "number": numbers,
-    "date": dates,
 }
-"""Kinds of columns that become numbers."""
-
-
-def categories(column: pa.ChunkedArray) -> np.ndarray:
-    """Texts, with one of its own for an empty cell."""
-    from pyarrow import compute as pc
-
-    filled = pc.fill_null(filled_cells(text_of(column)), MISSING_CATEGORY)
-    return np.asarray(filled.to_pylist(), dtype=object)
+"""Readers of texts and typed cells by the kind of column."""
 
 
 # --- numbers as people write them ------------------------------------------------------------

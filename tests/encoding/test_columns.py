@@ -5,44 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fewlabel.tables.columns import (
-    Column,
-    filled_with_labels,
-    left_out_lines,
-    plan_columns,
-    to_frame,
-)
+from fewlabel.encoding.columns import Column, plan_column
+from fewlabel.encoding.encoder import TableEncoder
+from fewlabel.encoding.plan import left_out_lines
 
 pa = pytest.importorskip("pyarrow")
-
-
-# --- columns that come with the labels -------------------------------------------------------
-
-LABELED = np.arange(200) < 20
-
-
-@pytest.mark.parametrize(
-    ("cells", "found"),
-    [
-        (["3"] * 20 + [""] * 180, True),
-        (["3"] * 20 + ["NA"] * 180, True),
-        (["3"] * 20 + ["4"] * 9 + [""] * 171, True),  # 5 % as often
-        (["3"] * 20 + ["4"] * 10 + [""] * 170, False),
-        (["3"] * 200, False),
-        ([""] * 20 + ["3"] * 180, False),
-        ([3.0] * 20 + [float("nan")] * 180, True),
-        ([None] * 200, False),
-        ([True] * 20 + [None] * 180, True),
-    ],
-)
-def test_columns_filled_beside_labels(cells, found):
-    table = pa.table({"x": cells, "target": ["a"] * 20 + [""] * 180})
-    assert ("x" in filled_with_labels(table, LABELED, skip=["target"])) is found
-
-
-def test_a_few_empty_cells_may_be_chance():
-    table = pa.table({"x": ["3"] * 20 + [""] * 4})
-    assert filled_with_labels(table, np.arange(24) < 20, skip=[]) == {}
 
 
 def test_columns_left_out_are_told_of_unless_asked_for():
@@ -58,9 +25,8 @@ def test_columns_left_out_are_told_of_unless_asked_for():
 
 def planned(cells: list[str], *, comma_separated: bool = False) -> tuple[Column, list[float]]:
     """The plan of a column of text, and its first two numbers."""
-    table = pa.table({"x": cells})
-    column = plan_columns(table, leave_out={}, comma_separated=comma_separated)[0]
-    values = to_frame(table, [column])["x"][:2].tolist() if column.kind == "number" else []
+    column = plan_column("x", pa.chunked_array([cells]), comma_separated=comma_separated)
+    values = column.read(pa.chunked_array([cells[:2]])).tolist() if column.kind == "number" else []
     return column, values
 
 
@@ -83,7 +49,7 @@ def test_notations_of_numbers(cells, notation, sign, values):
     column, read = planned(cells * 10)
     assert (column.kind, column.notation, column.sign) == ("number", notation, sign)
     assert read == pytest.approx(values)
-    assert column.treatment.startswith(f"written like {notation} {sign}".strip()) or not notation
+    assert f"written like {notation} {sign}".strip() in column.why or not notation
     again = Column(**column.to_dict())
     assert again == column
 
@@ -132,7 +98,7 @@ def test_addresses_versions_and_telephone_numbers_are_no_numbers(form):
 
 
 def test_plain_columns_are_kept_as_before():
-    assert set(planned(["1", "2.5"] * 10)[0].to_dict()) == {"name", "kind", "treatment"}
+    assert set(planned(["1", "2.5"] * 10)[0].to_dict()) == {"name", "kind", "treatment", "why"}
 
 
 # --- long numbers ----------------------------------------------------------------------------
@@ -142,8 +108,9 @@ def test_plain_columns_are_kept_as_before():
 def test_numbers_that_single_precision_would_merge_are_shifted(typed):
     seconds = 1_700_000_000 + np.random.default_rng(0).permutation(300) / 3
     table = pa.table({"t": seconds if typed else [f"{v:.3f}" for v in seconds]})
-    plan = plan_columns(table, leave_out={})
-    values = to_frame(table, plan)["t"].to_numpy()
+    encoder = TableEncoder()
+    values = encoder.fit_transform(table)[:, 0]
+    plan = encoder.plan_
     assert values.dtype == np.float32
     assert len(np.unique(values)) == 300
     np.testing.assert_allclose(
@@ -155,10 +122,10 @@ def test_numbers_that_single_precision_would_merge_are_shifted(typed):
 
 def test_moments_of_one_day_stay_apart():
     table = pa.table({"d": [f"2024-05-31T12:{i // 60:02d}:{i % 60:02d}" for i in range(600)]})
-    plan = plan_columns(table, leave_out={})
-    frame = to_frame(table, plan)
-    assert frame["d (days)"].nunique() == 600
-    assert set(frame["d (month)"]) == {5.0}
+    encoder = TableEncoder()
+    days = encoder.fit_transform(table)[:, 0]
+    assert len(np.unique(days)) == 600
+    assert encoder.get_feature_names_out().tolist() == ["d (days)"]  # the other parts are constant
 
 
 @pytest.mark.parametrize(
@@ -172,12 +139,14 @@ def test_moments_of_one_day_stay_apart():
 )
 def test_other_numbers_stay_as_they_are(values):
     table = pa.table({"x": values, "y": values**2})
-    plan = plan_columns(table, leave_out={})
-    assert plan[0].shift == 0.0
-    expected = np.clip(values, -1e38, 1e38).astype(np.float32)
-    np.testing.assert_array_equal(to_frame(table, plan)["x"], expected)
+    encoder = TableEncoder()
+    X = encoder.fit_transform(table)
+    assert encoder.plan_[0].shift == 0.0
+    known = np.isfinite(values)
+    np.testing.assert_array_equal(X[known, 0], values[known].astype(np.float32))
 
 
 def test_a_column_without_any_number():
     table = pa.table({"x": pa.array([float("nan"), None] * 10), "y": pa.array([1.0, 5.0] * 10)})
-    assert plan_columns(table, leave_out={})[0].shift == 0.0
+    plan = TableEncoder().fit(table).plan_
+    assert (plan[0].kind, plan[0].shift) == ("left out", 0.0)

@@ -1,0 +1,158 @@
+"""Tables of pandas, polars and Arrow, and arrays of objects, as one: a :class:`pyarrow.Table`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from fewlabel._core.errors import UserError, listing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EXTRA = "pip install 'fewlabel[cli]'"
+
+DELIMITER = b"fewlabel:delimiter"
+"""Where a table remembers what parted its cells in a file of text."""
+
+DECIMAL = b"fewlabel:decimal"
+"""Where it remembers that its numbers have a decimal comma."""
+
+
+def needs_encoding(X: Any) -> bool:
+    """Whether rows must become numbers before a classifier can learn from them.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame
+
+    Returns
+    -------
+    bool
+        True for frames with a column that does not hold numbers or with an empty cell, for columns
+        of text, and for two-dimensional arrays of objects that are not all numbers. False for
+        arrays and frames of numbers, sparse matrices and lists.
+
+    See Also
+    --------
+    TableEncoder : Encodes them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> needs_encoding(np.eye(2)), needs_encoding(np.array([["a", 1.5]], dtype=object))
+    (False, True)
+    """
+    if issparse(X) or isinstance(X, (list, tuple)):
+        return False
+    if isinstance(X, np.ndarray):
+        return X.ndim == 2 and X.dtype.kind in "OUSM" and not _all_numbers(X)
+    if _is_arrow(X):
+        return True
+    if _is_polars(X):
+        columns = X.get_columns() if hasattr(X, "get_columns") else [X]
+        return not all(column.dtype.is_numeric() and _complete(column) for column in columns)
+    if hasattr(X, "dtypes"):
+        kinds = [X.dtype] if getattr(X, "ndim", 2) == 1 else list(X.dtypes)
+        plain = all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in kinds)
+        return not plain or bool(np.isnan(X.to_numpy()).any())
+    return False
+
+
+def _complete(column: Any) -> bool:
+    return column.null_count() == 0 and not (column.dtype.is_float() and column.is_nan().any())
+
+
+def _all_numbers(X: np.ndarray) -> bool:
+    if X.dtype.kind != "O":
+        return False
+    try:
+        X.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return not any(isinstance(cell, str) for cell in X.ravel())
+
+
+def _is_polars(X: Any) -> bool:
+    return type(X).__module__.split(".")[0] == "polars"
+
+
+def _is_arrow(X: Any) -> bool:
+    return type(X).__module__.split(".")[0] == "pyarrow"
+
+
+def as_table(X: Any) -> pa.Table:
+    """Any frame as an Arrow table; names of columns become texts.
+
+    Parameters
+    ----------
+    X : frame of pandas or polars, a column of one, pyarrow.Table, or array of shape (n, d)
+        Columns of an array are named x0, x1, …
+
+    Returns
+    -------
+    pyarrow.Table
+    """
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError(f"Tables that are not all numbers need pyarrow: {EXTRA}") from error
+    if _is_arrow(X):
+        table = X if isinstance(X, pa.Table) else pa.Table.from_batches([X])
+        return _checked(table)
+    columns = [_arrow_column(column) for column in _columns(X)]
+    return _checked(pa.Table.from_arrays(columns, names=column_names(X)))
+
+
+def column_names(X: Any) -> list[str]:
+    """Names of the columns of a frame or array."""
+    if _is_arrow(X):
+        return list(X.schema.names)
+    if getattr(X, "ndim", 2) == 1 and hasattr(X, "name"):
+        return [str(X.name) if X.name not in (None, "") else "x0"]
+    if hasattr(X, "columns"):
+        return [str(name) for name in X.columns]
+    return [f"x{i}" for i in range(np.shape(X)[1])]
+
+
+def _columns(X: Any) -> list[Any]:
+    if _is_polars(X):
+        return list(X.get_columns()) if hasattr(X, "get_columns") else [X]
+    if hasattr(X, "iloc"):
+        return [X] if X.ndim == 1 else [X.iloc[:, i] for i in range(X.shape[1])]
+    array = np.asarray(X)
+    return [array[:, i] for i in range(array.shape[1])]
+
+
+def _arrow_column(column: Any) -> Any:
+    import pyarrow as pa
+
+    if _is_polars(column):
+        return column.to_arrow()
+    if isinstance(getattr(column, "dtype", None), np.dtype) or not hasattr(column, "isna"):
+        column = np.asarray(column)
+    try:
+        return pa.array(column, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        # Cells of several types: what they say is all that is left of them.
+        import pandas as pd
+
+        missing = np.asarray(pd.isna(np.asarray(column, dtype=object)))
+        return pa.array([None if gap else str(cell) for cell, gap in zip(column, missing)])
+
+
+def _checked(table: pa.Table) -> pa.Table:
+    names = table.column_names
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise UserError(
+            f"Columns have the same name: {listing(repeated)}.", "Give every column its own."
+        )
+    return table
+
+
+def is_comma_separated(table: pa.Table) -> bool:
+    """Whether commas parted the cells of the file that a table was read from."""
+    return (table.schema.metadata or {}).get(DELIMITER) == b","
