@@ -13,7 +13,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from fewlabel import SelfLearningClassifier, UnlabeledRows, bayes_risk, out_of_bag_votes
+from fewlabel import (
+    SelfLearningClassifier,
+    UnlabeledRows,
+    bayes_risk,
+    bounds_of_rows,
+    out_of_bag_votes,
+)
 from fewlabel.assess.calibration import FEWEST_ROWS, calibrated
 from fewlabel.assess.held_out import can_be_judged, cross_fitted_votes, held_out_votes
 from fewlabel.assess.transduction_bounds import METHODS, estimate_mislabeling, gather
@@ -50,8 +56,8 @@ def test_table_has_every_bound_and_its_distance_to_the_truth(fitted, digits):
 
 def test_numbers_are_those_of_the_functions(fitted, digits):
     X, y, masked = digits
+    assert {b.name: b for b in fitted.bounds()}["TB"].value == pytest.approx(fitted.risk_bound_)
     raw = {b.name: b for b in fitted.bounds(X, masked, calibrate=False)}
-    assert raw["TB"].value == pytest.approx(fitted.risk_bound_)
     assert raw["TB"].excess is None
     unlabeled, labeled = masked == -1, masked != -1
     initial = fitted.initial_estimator_.predict_proba(X[unlabeled])
@@ -86,11 +92,11 @@ def test_calibration_brings_the_plug_in_error_nearer(fitted, digits):
     assert abs(fixed["plug-in error"].excess) < abs(raw["plug-in error"].excess)
 
 
-def test_bounds_take_the_calibration_of_the_report(fitted, digits):
+def test_bounds_take_the_calibration_of_the_assessment(fitted, digits):
     """One number for one question: the most likely power would make bounds too small."""
     X, _, masked = digits
     first = {b.name: b.value for b in fitted.bounds(X, masked)}
-    power = fitted.report(X, masked).summary["calibration"]["power"]
+    power = fitted.paper_bounds_.power
     again = bounds_table(
         fitted.transduction_proba_[masked == -1], calibrated(fitted.initial_votes_, power)
     )
@@ -105,13 +111,13 @@ def test_few_labelled_rows_leave_votes_as_they_are(digits):
     y = (y < 5).astype(int)
     few = np.where(np.arange(len(y)) < FEWEST_ROWS - 1, y, -1)
     model = SelfLearningClassifier(GaussianNB()).fit(X[:, :5] + 0.0, few)
-    np.testing.assert_array_equal(gather(model, X[:, :5], few).label_proba, model.initial_votes_)
+    np.testing.assert_array_equal(gather(model).label_proba, model.initial_votes_)
 
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_every_method_gives_a_mislabelling_matrix(fitted, digits, method):
     X, _, masked = digits
-    matrix = estimate_mislabeling(gather(fitted, X, masked), method)
+    matrix = estimate_mislabeling(gather(fitted), method)
     assert matrix.shape == (10, 10)
     np.testing.assert_allclose(matrix.sum(axis=0), 1.0)
     assert {b.name for b in fitted.bounds(X, masked, method=method)} >= {"CBIL"}
@@ -124,7 +130,7 @@ def test_follows_the_label_proba_of_the_classifier(digits, label_proba):
     classifier = SelfLearningClassifier(
         RandomForestClassifier(20, random_state=0), label_proba=given, max_iter=1, random_state=0
     ).fit(X, masked)
-    evidence = gather(classifier, X, masked)
+    evidence = gather(classifier)
     unlabeled = masked == -1
     expected = {
         "current": classifier.transduction_proba_[unlabeled],
@@ -151,11 +157,13 @@ def test_held_out_votes_fall_back_to_cross_fitting(digits):
     X, y, _ = digits
     X, y = X[:80], y[:80]
     few = RandomForestClassifier(2, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(held_out_votes(few, X, y), cross_fitted_votes(clone(few), X, y))
+    np.testing.assert_array_equal(
+        held_out_votes(few, X, y)[0], cross_fitted_votes(clone(few), X, y)
+    )
     bayes = GaussianNB().fit(X, y)
-    np.testing.assert_array_equal(held_out_votes(bayes, X, y), cross_fitted_votes(bayes, X, y))
+    np.testing.assert_array_equal(held_out_votes(bayes, X, y)[0], cross_fitted_votes(bayes, X, y))
     forest = RandomForestClassifier(50, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(held_out_votes(forest, X, y), out_of_bag_votes(forest, X))
+    np.testing.assert_array_equal(held_out_votes(forest, X, y)[0], out_of_bag_votes(forest, X))
 
 
 @pytest.mark.parametrize("unknown", [-1, np.nan, None])
@@ -223,7 +231,7 @@ def test_without_two_labels_of_a_class_nothing_is_judged(digits):
 
 
 @pytest.mark.parametrize("base", [GaussianNB(), RandomForestClassifier(50, random_state=0)])
-def test_a_labelled_row_of_weight_zero_judges_nobody(digits, base):
+def test_a_labelled_row_of_weight_zero_does_not_count(digits, base):
     """The labels of such rows are wrong; whether they are there makes no difference."""
     X, y, masked = digits
     given, hidden = np.flatnonzero(masked != -1), np.flatnonzero(masked == -1)
@@ -231,7 +239,7 @@ def test_a_labelled_row_of_weight_zero_judges_nobody(digits, base):
     target = np.r_[y[given], (y[given] + 1) % 10, masked[hidden]]
     weight = np.repeat([1.0, 0.0, 1.0], [len(given), len(given), len(hidden)])
     clf = SelfLearningClassifier(base, max_iter=0).fit(twice, target, weight)
-    evidence = gather(clf, twice, target)
+    evidence = gather(clf)
     assert evidence.y.tolist() == y[given].tolist()
     assert evidence.counts.sum() == len(given)
     right = (evidence.held_out.argmax(axis=1) == y[given]).mean()
@@ -252,13 +260,11 @@ def test_weights_count_for_rows_in_chunks_too(digits):
     chunks = UnlabeledRows([X[hidden[:200]], X[hidden[200:]]])
     clf = SelfLearningClassifier(GaussianNB(), max_iter=0)
     clf.fit(twice, labels, weight, unlabeled=chunks)
-    with_zeros = chunks.bounds(clf, twice, labels)
+    with_zeros = bounds_of_rows(clf, chunks, twice, labels)
     clf.fit(X[given], y[given], unlabeled=chunks)
-    without = chunks.bounds(clf, X[given], y[given])
+    without = bounds_of_rows(clf, chunks, X[given], y[given])
     assert with_zeros[0].value == without[0].value
     clf.fit(twice, labels, weight, unlabeled=chunks)
-    with pytest.raises(ValueError, match="labelled rows, it saw"):
-        chunks.bounds(clf, X[given], y[given])
 
 
 def test_a_class_whose_other_rows_weigh_nothing_has_one_row():
@@ -296,8 +302,11 @@ def test_bad_input_is_an_error_that_says_what(fitted, digits):
             fitted.bounds(X, masked, y_true=truth)
     with pytest.raises(ValueError, match="fitted on"):
         fitted.bounds(X[:50], masked[:50])
+    with pytest.warns(UserWarning, match="no unlabelled row"):
+        everything = SelfLearningClassifier(GaussianNB()).fit(X, y)
+    assert np.isnan(everything.error_.value)
     with pytest.raises(ValueError, match="no unlabelled row"):
-        fitted.bounds(X, y)
+        everything.bounds()
     with pytest.raises(ValueError, match="method must be one of"):
         fitted.bounds(X, masked, method="magic")
     with pytest.raises(Exception, match="not fitted"):

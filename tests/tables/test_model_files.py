@@ -609,9 +609,9 @@ def with_classes(forest, names):
 FORGED_CONTENT = {
     "thresholds": lambda c: c.update(thresholds=[0.5]),
     "thresholds of text": lambda c: c.update(thresholds=["a", "b"]),
-    "no plan": lambda c: c.update(plan=[]),
-    "a plan of unknown kinds": lambda c: c["plan"][0].update(kind="magic"),
-    "a column less": lambda c: c["plan"].pop(0),
+    "no encoder": lambda c: c.update(encoder=None),
+    "a plan of unknown kinds": lambda c: object.__setattr__(c["encoder"].plan_[0], "kind", "magic"),
+    "a column less": lambda c: c["encoder"].plan_.pop(0),
     "no summary": lambda c: c.update(summary="[]"),
     "other classes": lambda c: c.update(final=with_classes(c["final"], ["x", "y"])),
     "no model": lambda c: c.update(final=None),

@@ -33,16 +33,12 @@ class HeldOut(NamedTuple):
         How Q is learned from such votes; None for a single voter.
     trained_share : float
         Share of the labelled rows that the voters learned from: 0.8 for 5 folds.
-    errors : ndarray of shape (n_labeled,) or None
-        Whether the label that self-learning as a whole gives a row without its label is wrong;
-        None if only the initial model was held out.
     """
 
     votes: Floats
     y: Ints
     weights: WeightRule | None = None
     trained_share: float = 1.0
-    errors: Floats | None = None
 
     @property
     def judged(self) -> tuple[Ints, Floats]:
@@ -81,6 +77,41 @@ class Transduction(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class PaperBounds:
+    """What the paper's bounds of a fit rest on.
+
+    Attributes
+    ----------
+    held_out : HeldOut
+        The labelled rows that calibrate.
+    power : float
+        To which initial votes are raised before they stand for P(Y|x) in the bounds (1 over the
+        temperature).
+    label_proba : ndarray of shape (n_unlabeled, n_classes)
+        What stands for P(Y|x).
+    bound : TransductiveBound or None
+        TB: a bound of the expected error if ``label_proba`` were true; None without rows.
+    """
+
+    held_out: HeldOut
+    power: float
+    label_proba: Floats
+    bound: TransductiveBound | None
+
+
+def paper_bounds(held_out: HeldOut, rows: Transduction) -> PaperBounds:
+    """TB of the labels of a fit, from calibrated label probabilities."""
+    if len(rows.votes) == 0:
+        return PaperBounds(held_out, 1.0, rows.votes, None)
+    y, mixed = held_out.judged
+    power = bounding_power(mixed, y) if rows.label_proba == "supervised" else 1.0
+    known = for_bounds(rows.initial, power) if rows.given is None else rows.given
+    label_proba = label_proba_of(rows.label_proba, rows.votes, known)
+    bound = transductive_bound(rows.votes, label_proba, tight=True)
+    return PaperBounds(held_out, power, label_proba, bound)
+
+
+@dataclass(frozen=True, eq=False)
 class FitAssessment:
     """How wrong the labels of the unlabelled rows are.
 
@@ -96,15 +127,6 @@ class FitAssessment:
         The rule by which labels are accepted, for an error nearer to the upper limit.
     cautious_confidence : ndarray of shape (n_unlabeled,)
         The same for the rows of the fit.
-    power : float
-        To which initial votes are raised before they stand for P(Y|x) in the bounds (1 over the
-        temperature).
-    label_proba : ndarray of shape (n_unlabeled, n_classes)
-        What stands for P(Y|x) in the bounds.
-    bound : TransductiveBound or None
-        TB: a bound of the expected error if ``label_proba`` were true; None without rows.
-    held_out : HeldOut
-        The labelled rows behind it.
     """
 
     error: ErrorEstimate
@@ -112,10 +134,6 @@ class FitAssessment:
     confidence: Floats
     cautious: Confidence
     cautious_confidence: Floats
-    power: float
-    label_proba: Floats
-    bound: TransductiveBound | None
-    held_out: HeldOut
 
     def accepted(
         self, max_error: float, votes: Floats | None = None, labels: Ints | None = None
@@ -132,6 +150,7 @@ def assess(
     held_out: HeldOut,
     rows: Transduction,
     *,
+    errors: Floats | None = None,
     labels: Labels = "random",
     random_state: int = 0,
 ) -> FitAssessment:
@@ -141,24 +160,24 @@ def assess(
     ----------
     held_out : HeldOut
     rows : Transduction
+    errors : ndarray of shape (n_labeled,), optional
+        Whether the label that self-learning as a whole gives a row without its label is wrong, if
+        not only the initial model was held out.
     labels : {"random", "per class"}, default="random"
         How rows were chosen for labelling.
     random_state : int, default=0
         Of the bootstrap.
     """
     if len(rows.votes) == 0:
-        return _nothing_to_assess(held_out, rows)
-    y, mixed = held_out.judged
-    power = bounding_power(mixed, y) if rows.label_proba == "supervised" else 1.0
-    known = for_bounds(rows.initial, power) if rows.given is None else rows.given
-    label_proba = label_proba_of(rows.label_proba, rows.votes, known)
+        unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, "there is no unlabelled row")
+        return FitAssessment(unknown, Confidence(1.0), np.empty(0), Confidence(1.0), np.empty(0))
     found = assess_labels(
         held_out.votes,
         held_out.y,
         rows.initial,
         rows.labels,
         weights=held_out.weights,
-        errors=held_out.errors,
+        errors=errors,
         trained_share=held_out.trained_share,
         labels=labels,
         random_state=random_state,
@@ -169,15 +188,4 @@ def assess(
         confidence=found.confidence.of(rows.initial, rows.labels),
         cautious=found.cautious,
         cautious_confidence=found.cautious.of(rows.initial, rows.labels),
-        power=power,
-        label_proba=label_proba,
-        bound=transductive_bound(rows.votes, label_proba, tight=True),
-        held_out=held_out,
     )
-
-
-def _nothing_to_assess(held_out: HeldOut, rows: Transduction) -> FitAssessment:
-    nothing = np.empty(0)
-    unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, "there is no unlabelled row")
-    rule = Confidence(1.0)
-    return FitAssessment(unknown, rule, nothing, rule, nothing, 1.0, rows.votes, None, held_out)

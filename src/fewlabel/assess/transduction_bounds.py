@@ -58,11 +58,11 @@ def gather(classifier: SelfLearner, *, calibrate: bool = True) -> Evidence:
     ``calibrate``: whether votes that stand for P(Y|x) are raised to the least power that the
     held-out votes demand, see :func:`fewlabel.assess.calibration.least_power`.
     """
-    rows, assessment = classifier._transduction, classifier.assessment_
+    rows, paper = classifier._transduction, classifier.paper_bounds_
     if len(rows.votes) == 0:
         raise ValueError("There is no unlabelled row whose error could be bounded.")
-    given, held_out = assessment.held_out.judged
-    label_proba = assessment.label_proba
+    given, held_out = paper.held_out.judged
+    label_proba = paper.label_proba
     if not calibrate and rows.label_proba == "supervised":
         label_proba = rows.initial
     return Evidence(given, held_out, label_proba, rows.votes)

@@ -18,7 +18,14 @@ from fewlabel._core.arrays import Bools, Floats, Ints, RowView
 from fewlabel._core.checks import check_weights
 from fewlabel._core.scikit import Interval, StrOptions, n_rows, take_rows
 from fewlabel._core.targets import UNLABELED, encode_target, labeled_part
-from fewlabel.assess.assessment import FitAssessment, HeldOut, Transduction, assess
+from fewlabel.assess.assessment import (
+    FitAssessment,
+    HeldOut,
+    PaperBounds,
+    Transduction,
+    assess,
+    paper_bounds,
+)
 from fewlabel.assess.audit import Audit, audit
 from fewlabel.assess.audit_draws import audit_sample
 from fewlabel.assess.audit_plans import Plan
@@ -67,6 +74,7 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
     callback: Callable[[dict[str, Any]], object] | None
     random_state: int | np.random.RandomState | None
     _assessment: FitAssessment | None = None
+    _paper_bounds: PaperBounds | None = None
 
     _parameter_constraints: dict[str, list[Any]] = {
         "policy": [str, object],
@@ -88,6 +96,10 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
     def _held_out(self) -> HeldOut:
         """Votes of the initial model for the labelled rows, without their labels."""
         raise NotImplementedError
+
+    def _held_out_errors(self) -> Floats | None:
+        """Labelled rows that self-learning as a whole gets wrong without their labels, if known."""
+        return None
 
     # --- fitting -----------------------------------------------------------------------------
 
@@ -150,7 +162,7 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         self._keep_rows(X, codes, executor.chunk)
         initial, votes = executor.chunk["initial"], executor.chunk["votes"]
         self._transduction = Transduction(initial, votes, named, given)
-        self._assessment = None
+        self._assessment = self._paper_bounds = None
         return self
 
     def _schedule(self, seed: int, max_train: int | None, **own: Any) -> Schedule:
@@ -221,8 +233,21 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         """The one statement of error, made when it is first asked for."""
         check_is_fitted(self)
         if self._assessment is None:
-            self._assessment = assess(self._held_out(), self._transduction, labels=self.labels)
+            self._assessment = assess(
+                self.paper_bounds_.held_out,
+                self._transduction,
+                errors=self._held_out_errors(),
+                labels=self.labels,
+            )
         return self._assessment
+
+    @property
+    def paper_bounds_(self) -> PaperBounds:
+        """What the paper's bounds rest on, made when it is first asked for."""
+        check_is_fitted(self)
+        if self._paper_bounds is None:
+            self._paper_bounds = paper_bounds(self._held_out(), self._transduction)
+        return self._paper_bounds
 
     @property
     def error_(self) -> ErrorEstimate:
@@ -239,18 +264,18 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
     @property
     def label_proba_(self) -> Floats:
         """What stands for P(Y|x) of the unlabelled rows in the bounds, calibrated."""
-        return self.assessment_.label_proba
+        return self.paper_bounds_.label_proba
 
     @property
     def risk_bound_(self) -> float:
         """TB: bound of the expected error if ``label_proba_`` were true; NaN without rows."""
-        bound = self.assessment_.bound
+        bound = self.paper_bounds_.bound
         return float("nan") if bound is None else bound.risk
 
     @property
     def confusion_bound_(self) -> Floats:
         """The bounds of the conditional risks behind ``risk_bound_``."""
-        K, bound = len(self.classes_), self.assessment_.bound
+        K, bound = len(self.classes_), self.paper_bounds_.bound
         return np.full((K, K), np.nan) if bound is None else bound.confusion
 
     def accept(self, max_error: float = 0.05, X: Any = None) -> Bools:

@@ -13,7 +13,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from fewlabel._core.arrays import Floats, Ints
+from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import check_weights
 from fewlabel._core.scikit import (
     HasMethods,
@@ -25,11 +25,10 @@ from fewlabel._core.scikit import (
     take_rows,
 )
 from fewlabel._core.targets import UNLABELED, encode_target
-from fewlabel.assess.assessment import HeldOut, Transduction, assess
+from fewlabel.assess.assessment import HeldOut, Transduction, paper_bounds
 from fewlabel.assess.calibration import bounding_power
 from fewlabel.assess.error_estimate import Labels
 from fewlabel.assess.held_out import (
-    N_FOLDS,
     can_be_judged,
     held_out_votes,
     rows_with_weight,
@@ -252,15 +251,13 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         rows, _ = rows_with_weight(len(codes), self.labeled_weight_)
         # The only row of a class has no vote that could be right.
         votes = np.where(can_be_judged(codes, self.labeled_weight_)[:, None], votes, 0.0)
-        errors = None if self._only_initial else self._procedure_errors(rows)
-        if errors is not None:
-            share = 1.0 - 1.0 / max(2, min(N_FOLDS, len(rows)))
-        return HeldOut(votes[None, rows], codes[rows], None, share, errors)
+        return HeldOut(votes[None, rows], codes[rows], None, share)
 
-    def _procedure_errors(self, rows: Ints) -> Floats:
-        """Which of these labelled rows self-learning gets wrong without their labels."""
+    def _held_out_errors(self) -> Floats | None:
+        if self._only_initial:
+            return None
         (X, codes), (base, seed) = self._labeled_rows, self._fitted_with
-        weight = None if self.labeled_weight_ is None else self.labeled_weight_[rows]
+        rows, weight = rows_with_weight(len(codes), self.labeled_weight_)
         learner = EstimatorLearner(base)
         if learner.is_forest and base.n_estimators > FEWER_TREES:
             learner = EstimatorLearner(clone(base).set_params(n_estimators=FEWER_TREES))
@@ -340,11 +337,13 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         none = np.empty((0, len(self.classes_)))
         sample = finished.sample or RowSample(np.empty(0), none, none)
         self._transduction = Transduction(sample.initial, sample.votes, label_proba)
-        assessment = assess(self._held_out(), self._transduction, labels=self.labels)
+        self._assessment = None
         bound = None
         if finished.statistics is not None:
             bound = transductive_bound(finished.statistics, tight=True)
-        self._assessment = replace(assessment, bound=bound)
+        self._paper_bounds = replace(
+            paper_bounds(self._held_out(), self._transduction), bound=bound
+        )
 
     # --- scikit-learn ------------------------------------------------------------------------
 
