@@ -2,7 +2,7 @@
 ``python -m benchmarks.audit_coverage --write docs/audit.md``.
 
 The true number of wrong labels is known in a simulated table, so failures can be counted. Each
-audit is made by the public functions. The tables of checks are computed, not simulated.
+audit is made by the library's functions. The tables of checks are computed, not simulated.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from scipy.stats import binomtest
 from benchmarks._page import put, table
 from fewlabel import (
     accept_with_audit,
-    audit_confidence_sequence,
     audit_sample,
     checks_needed,
     hypergeometric_limits,
 )
 from fewlabel.assess.audit import percent_up
-from fewlabel.assess.audit_limits import PRIOR
+from fewlabel.assess.audit_limits import PRIOR, intersected, ratio_limits
 from fewlabel.assess.audit_plans import (
     allowed_wrong,
     limit_if_none_wrong,
@@ -98,14 +97,20 @@ def sequential_case(
     rng: np.random.Generator, draws: int, rows: int, longest: int, share: float
 ) -> Row:
     wrong = round(share * rows)
+    # The limits after t checks depend on how many were wrong: one table serves all audits.
+    t = np.arange(1, longest + 1)
+    counts = np.arange(min(wrong, longest) + 1)
+    possible = np.minimum(counts, t[:, None])
+    lows, highs = ratio_limits(rows, np.repeat(t, len(counts)), possible.ravel(), DELTA)
+    lows, highs = lows.reshape(possible.shape), highs.reshape(possible.shape)
     above = either = fixed = 0
     for _ in range(draws):
-        flags = (rng.permutation(rows) < wrong)[:longest]
-        low, high = audit_confidence_sequence(rows, flags, confidence=1 - DELTA)
+        found = np.cumsum((rng.permutation(rows) < wrong)[:longest])
+        low, high = intersected(lows[t - 1, found], highs[t - 1, found])
         above += bool((high < wrong).any())
         either += bool(((high < wrong) | (low > wrong)).any())
-        counts = zip(range(10, longest + 1, 10), np.cumsum(flags)[9::10])
-        fixed += any(upper(rows, t, int(k)) < wrong for t, k in counts)
+        looks = zip(range(10, longest + 1, 10), found[9::10])
+        fixed += any(upper(rows, n, int(k)) < wrong for n, k in looks)
     return {
         "labels": f"{rows:,}",
         "wrong": f"{share:.0%}",

@@ -327,6 +327,14 @@ TAMPERED: dict[str, tuple[Callable[[Rows], Rows], str]] = {
     "no row number": (change(6, "audit_row", "six"), "no row number in row 7"),
     "row of another draw": (change(6, "audit_draw", "fixed-all-3-1-0123456789abcdef"), "row 7"),
     "another seed": (other_seed, "was not drawn from this table"),
+    "a draw of nothing": (
+        lambda rows: [{**row, "audit_draw": "fixed-all-0-1-0123456789abcdef"} for row in rows],
+        "says how it was drawn",
+    ),
+    "a draw of more than there is": (
+        lambda rows: [{**row, "audit_draw": "fixed-all-900-1-0123456789abcdef"} for row in rows],
+        "was not drawn from this table",
+    ),
     "no note of the draw": (
         lambda rows: [{**row, "audit_draw": ""} for row in rows],
         "says how it was drawn",
