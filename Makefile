@@ -53,6 +53,9 @@ min-gain: $(READY)  ## Measure what the last rounds of self-learning bring, writ
 coverage: $(READY)  ## How often the PAC-Bayes bounds fail in 2,000 simulated samples, write docs/pac_bayes_coverage.md
 	$(BIN)/python -m benchmarks.coverage --write docs/pac_bayes_coverage.md
 
+audit-coverage: $(READY)  ## How often the guarantees of an audit fail in 10,000 simulated ones, write docs/audit.md (minutes)
+	$(BIN)/python -m benchmarks.audit_coverage --write docs/audit.md
+
 mislabeling: $(READY)  ## Compare the estimators of the mislabelling matrix on real data, write docs/mislabeling.md
 	$(BIN)/python -m benchmarks.mislabeling --write docs/mislabeling.md
 

@@ -194,8 +194,9 @@ def test_checks_of_a_fixed_plan_are_the_fewest(rows, goal, share, data):
 def test_checks_of_a_fixed_plan_reach_the_goal(goal, expected):
     rows = 20_000
     checks = checks_needed(rows, goal, expected)
-    limits = (hypergeometric_limits(rows, checks, k).high / rows for k in range(checks))
-    tolerated = sum(1 for _ in iter(lambda: next(limits) <= goal, False)) - 1
+    tolerated = int(checks * goal)
+    while hypergeometric_limits(rows, checks, tolerated).high / rows > goal:
+        tolerated -= 1
     wrong = round(expected * rows)
     assert np.exp(hypergeometric_log_cdf(tolerated, rows, wrong, checks)) >= 0.8
 

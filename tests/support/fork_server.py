@@ -52,6 +52,7 @@ def become_command(case: dict[str, Any], out: Path, err: Path) -> None:
 
 
 if __name__ == "__main__":
+    import fewlabel.cli.audit
     import fewlabel.cli.commands  # noqa: F401 - what every command needs
 
     for line in sys.stdin:

@@ -30,7 +30,7 @@ ORDER, LABEL, RIGHT = "audit_order", "audit_label", "audit_right_label"
 ROW, DIGEST, DRAW = "audit_row", "audit_row_digest", "audit_draw"
 OWN = (ORDER, LABEL, RIGHT, ROW, DIGEST, DRAW)
 
-_MARK = re.compile(r"(fixed|sequential)-(accepted|all)-(\d{1,12})-(\d{1,20})-([0-9a-f]{16})")
+_MARK = re.compile(r"(fixed|sequential)-(accepted|all)-([1-9]\d{0,11})-(\d{1,20})-([0-9a-f]{16})")
 # Spreadsheets show about nine digits of a number, and save what they show.
 _DIGITS = 1e-6
 _AGAIN = "Restore the cells"
