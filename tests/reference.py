@@ -472,6 +472,7 @@ def c_bound_objective(q, held_out, y, unlabeled, imperfect, P, lam, penalty, p):
     return value + (penalty * kl_of_weights(q, p) if penalty else 0.0)
 
 
+<<<<<<< HEAD
 # --- audit: limits for the number of wrong labels of a finite table ---------------------------
 
 
@@ -537,3 +538,92 @@ def checks_needed(N, allowed, wrong, delta, power):
         if tolerated and hypergeometric_cdf(max(tolerated), N, wrong, s) >= power:
             return s
     raise AssertionError("whoever checks all rows knows")
+=======
+# --- how wrong the labels are -----------------------------------------------------------------
+
+
+def bootstrapped_errors(held_out, y, rule, samples):
+    """Share of the samples without a row whose Q gets it wrong; BBC-CV, resample by resample."""
+    n_voters, n, K = held_out.shape
+    errors = np.full(n, np.nan)
+    for x in range(n):
+        wrong = []
+        for sample in samples:
+            if x in sample:
+                continue
+            q = rule(held_out[:, sample], y[sample])
+            votes, anyone = [0.0] * K, False
+            for h in range(n_voters):
+                for c in range(K):
+                    votes[c] += q[h] * (held_out[h, x, c] if any(held_out[h, x]) else 1 / K)
+                anyone = anyone or (q[h] > 0 and any(held_out[h, x]))
+            wrong.append(not anyone or majority(votes) != y[x])
+        if wrong:
+            errors[x] = sum(wrong) / len(wrong)
+    return errors
+
+
+def clopper_pearson(k, n, level=0.95):
+    """Limits of p: the smallest and largest that k of n does not contradict, by bisection."""
+    from math import comb
+
+    def at_least(p):  # P(X >= k)
+        return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k, n + 1))
+
+    def at_most(p):
+        return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1))
+
+    def solve(holds):
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if holds(middle) else (low, middle)
+        return low
+
+    tail = (1 - level) / 2
+    low = 0.0 if k == 0 else solve(lambda p: at_least(p) < tail)
+    return low, 1.0 if k == n else solve(lambda p: at_most(p) > tail)
+
+
+def em_step(prevalence, label_proba, trained_share):
+    """One step of Saerens's EM."""
+    K, new = len(prevalence), [0.0] * len(prevalence)
+    for p in label_proba:
+        weighted = [prevalence[c] / trained_share[c] * p[c] for c in range(K)]
+        for c in range(K):
+            new[c] += weighted[c] / sum(weighted) / len(label_proba)
+    return np.array(new)
+
+
+def powered_prevalence(y, held_out, predicted, c):
+    """PPI++ estimate of the share of class c with the λ of smallest variance."""
+    n, N = len(y), len(predicted)
+    a, b = [float(v == c) for v in y], [float(v == c) for v in held_out]
+    u = [float(v == c) for v in predicted]
+    mean_a, mean_b = sum(a) / n, sum(b) / n
+    cov = sum((p - mean_a) * (q - mean_b) for p, q in zip(a, b)) / (n - 1)
+    var = sum((q - mean_b) ** 2 for q in b) / (n - 1)
+    power = 0.0 if var == 0 else min(1.0, max(0.0, cov / var / (1 + n / N)))
+    return min(1.0, max(0.0, mean_a + power * (sum(u) / N - mean_b)))
+
+
+def accepted_rows(confidence, max_error):
+    """The largest set {c >= θ} whose mean doubt is at most max_error."""
+    best = [False] * len(confidence)
+    for threshold in confidence:
+        mask = [c >= threshold for c in confidence]
+        doubt = sum(1 - c for c, m in zip(confidence, mask) if m) / sum(mask)
+        if doubt <= max_error + 1e-12 and sum(mask) > sum(best):
+            best = mask
+    return np.array(best, dtype=bool)
+
+
+def mann_whitney(values, first):
+    """z of the rank sum, with ranks of ties averaged."""
+    n = len(values)
+    rank = [sum(w < v for w in values) + (sum(w == v for w in values) + 1) / 2 for v in values]
+    mean = sum(rank) / n
+    n_1 = sum(first)
+    var = n_1 * (n - n_1) / (n * (n - 1)) * sum((r - mean) ** 2 for r in rank)
+    return sum(r - mean for r, f in zip(rank, first) if f) / var**0.5 if var else 0.0
+>>>>>>> estimate

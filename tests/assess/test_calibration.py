@@ -12,11 +12,13 @@ from sklearn.ensemble import RandomForestClassifier
 
 from fewlabel.assess.calibration import (
     FEWEST_ROWS,
+    Confidence,
     bounding_power,
     calibrated,
     calibration_power,
     for_bounds,
     least_power,
+    match_confidence,
 )
 
 
@@ -72,3 +74,39 @@ def test_too_few_rows_demand_nothing():
     one_hot = np.eye(2)[codes]
     assert for_bounds(one_hot, 1.0) is one_hot
     assert for_bounds(one_hot, 2.0)[0, 1] > 0.0
+
+
+def test_overconfident_votes_get_the_cautious_end():
+    """A tree that votes 0 or 1 and is right in 60 %: no confidence above that may be left."""
+    votes = np.tile([1.0, 0.0], (50, 1))
+    codes = np.repeat([0, 1], [30, 20])
+    assert calibrated(votes, calibration_power(votes, codes, lowest=0.01))[0, 0] == pytest.approx(
+        0.6, abs=0.01
+    )
+    assert calibrated(votes, least_power(votes, codes))[0, 0] < 0.55
+
+
+@given(st.integers(1, 40), st.integers(2, 4), st.floats(0.05, 0.45), st.integers(0, 10**6))
+def test_mean_doubt_is_matched(n, n_classes, error, seed):
+    rng = np.random.default_rng(seed)
+    votes = 0.9 * rng.dirichlet(np.ones(n_classes), n) + 0.1 / n_classes
+    labels = votes.argmax(axis=1)
+    found = match_confidence(votes, labels, error)
+    doubt = 1 - found.of(votes, labels).mean()
+    assert doubt == pytest.approx(error, abs=1e-6) or found.power > 50  # ties stay doubtful
+
+
+def test_labels_against_the_votes_have_the_smallest_doubt_there_is():
+    votes, labels = np.array([[0.9, 0.1], [0.8, 0.2]]), np.array([1, 1])
+    assert match_confidence(votes, labels, 0.1).of(votes, labels) == pytest.approx(0.5, abs=0.01)
+    assert match_confidence(votes, labels, 0.9).of(votes, labels) == pytest.approx(0.5, abs=0.01)
+
+
+def test_confidence_is_the_scaled_vote_for_the_label():
+    votes = np.array([[0.8, 0.2], [0.5, 0.5]])
+    confidence = Confidence(2.0, seen=0.9, shift=(3.0, 1.0))
+    a, b = 3 * 0.64, 0.04
+    expected = [0.9 * b / (a + b), 0.9 * 0.75]
+    np.testing.assert_allclose(confidence.of(votes, np.array([1, 0])), expected)
+    assert confidence.temperature == 0.5
+    assert match_confidence(np.empty((0, 2)), np.empty(0, dtype=int), 0.1).power == 1.0

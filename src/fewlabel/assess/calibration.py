@@ -25,7 +25,9 @@ _LOWEST_VOTE = 1e-3
 # Half the 95 % point of χ² with one degree of freedom: powers whose log-likelihood is further below
 # the best are contradicted.
 _DROP = 1.92
-_POWERS = np.exp(np.linspace(np.log(0.1), np.log(20.0), 400))
+LOWEST_POWER = 0.01
+"""A single tree votes 0 or 1: if it is hardly better than chance, only a tiny power says so."""
+_POWERS = np.exp(np.linspace(np.log(LOWEST_POWER), np.log(20.0), 500))
 
 FEWEST_ROWS = 10
 """With fewer held-out rows votes that stand for probabilities in a bound stay as they are."""
@@ -37,13 +39,15 @@ def calibrated(votes: Floats, power: float) -> Floats:
     return raised / raised.sum(axis=1, keepdims=True)
 
 
-def calibration_power(held_out: Floats, y: NDArray[np.intp]) -> float:
+def calibration_power(
+    held_out: Floats, y: NDArray[np.intp], *, lowest: float = 0.1, highest: float = 20.0
+) -> float:
     r"""The power with which held-out votes give the true labels the highest likelihood.
 
     .. math:: t^* = \arg\max_t \sum_x \ln \frac{v_Q(x,y)^t}{\sum_c v_Q(x,c)^t}
 
     A forest grown on few rows is underconfident: it votes for the right class more often than its
-    votes say, and t is above 1.
+    votes say, and t is above 1. ``lowest`` and ``highest`` are the limits of t.
     """
     logits = np.log(np.maximum(held_out, _LOWEST_VOTE))
     own = logits[np.arange(len(y)), y]
@@ -54,7 +58,7 @@ def calibration_power(held_out: Floats, y: NDArray[np.intp]) -> float:
 
     # One bounded parameter: few labelled rows suffice, and rows that are all right cannot drive it
     # to infinity.
-    best = minimize_scalar(loss, bounds=(np.log(0.1), np.log(20.0)), method="bounded")
+    best = minimize_scalar(loss, bounds=(np.log(lowest), np.log(highest)), method="bounded")
     return float(np.exp(best.x))
 
 
@@ -93,7 +97,7 @@ def for_bounds(votes: Floats, power: float) -> Floats:
 
 # --- confidence in a label --------------------------------------------------------------------
 
-_LOG_POWERS = (-4.0, 4.0)
+_LOG_POWERS = (-5.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,8 @@ def match_confidence(
     Returns
     -------
     confidence : Confidence
-        With the nearest mean if none is equal.
+        With the smallest power whose mean doubt is not above the error; the power of the smallest
+        mean doubt if none is.
 
     Examples
     --------

@@ -15,7 +15,7 @@ labels. Four corrections make a good estimate of them:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -92,6 +92,10 @@ class ErrorEstimate:
         low, high = _percent(self.low), _percent(self.high)
         text = f"about {_percent(self.value)} % wrong ({low}–{high} %)"
         return text if self.safe else f"{text}, unsafe: {'; '.join(self.notes)}"
+
+    def flagged(self, *notes: str, safe: bool = False) -> ErrorEstimate:
+        """The same estimate with notes of checks, unsafe unless it is said to be safe."""
+        return replace(self, safe=self.safe and safe, notes=self.notes + notes)
 
 
 def _percent(value: float) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel.assess.calibration import calibration_power
+from fewlabel.assess.calibration import LOWEST_POWER, calibration_power
 from fewlabel.bounds.statistics import Floats, Ints
 
 WeightRule = Callable[[Floats, Ints], Floats]
@@ -49,7 +49,9 @@ class JudgedRows(NamedTuple):
     def power(self) -> float:
         """The most likely calibration power of the votes."""
         voted = self.voted
-        return calibration_power(self.votes[voted], self.y[voted]) if voted.any() else 1.0
+        if not voted.any():
+            return 1.0
+        return calibration_power(self.votes[voted], self.y[voted], lowest=LOWEST_POWER)
 
 
 def judge(held_out: Floats, y: Ints, weights: WeightRule | None, **options: int) -> JudgedRows:

@@ -1,0 +1,279 @@
+"""How wrong the labels are: the estimate, its limits, and how often they hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fewlabel.assess.error_estimate import ErrorEstimate, assess_labels
+from fewlabel.assess.limits import kish_size, of_finite_population, share_limits
+from fewlabel.assess.out_of_sample import mix_held_out, out_of_sample_errors, wrong_rows
+from fewlabel.assess.prevalence import (
+    black_box_prevalence,
+    em_prevalence,
+    prevalence_draws,
+    sampled_prevalence,
+    shifted,
+)
+from tests import reference
+
+
+def gibbs(held_out, y):
+    """A rule that depends on every row: Q falls with the held-out error."""
+    right = (held_out.argmax(axis=2) == y) & held_out.any(axis=2)
+    q = np.exp(3.0 * right.sum(axis=1) / np.sqrt(len(y)))
+    return q / q.sum()
+
+
+def random_votes(rng, n_voters, n, n_classes):
+    votes = rng.dirichlet(np.ones(n_classes), size=(n_voters, n))
+    votes[rng.random((n_voters, n)) < 0.2] = 0.0
+    return votes
+
+
+def simulated(rng, n, n_classes=3, accuracy=0.8, prevalence=None):
+    """Truth and votes of a classifier that is right in this share, more often when it is sure."""
+    truth = rng.choice(n_classes, size=n, p=prevalence)
+    sure = rng.beta(2, 2, size=n)
+    right = rng.random(n) < np.clip(accuracy + 0.3 * (sure - 0.5), 0, 1)
+    said = np.where(right, truth, (truth + rng.integers(1, n_classes, size=n)) % n_classes)
+    votes = np.full((n, n_classes), 1.0) + 4.0 * sure[:, None] * np.eye(n_classes)[said]
+    return truth, votes / votes.sum(axis=1, keepdims=True)
+
+
+# --- limits -----------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 60), st.data())
+def test_limits_are_those_of_clopper_and_pearson(n, data):
+    k = data.draw(st.integers(0, n))
+    assert share_limits(k / n, n) == pytest.approx(reference.clopper_pearson(k, n), abs=1e-6)
+
+
+@given(st.floats(0, 1), st.floats(1, 500), st.floats(1, 500))
+def test_limits_contain_the_value_and_narrow_with_more_rows(value, n, more):
+    low, high = share_limits(value, n)
+    assert 0 <= low <= value <= high <= 1
+    narrower = share_limits(value, n + more)
+    assert narrower[1] - narrower[0] <= high - low + 1e-9
+
+
+def test_without_rows_nothing_is_known():
+    assert share_limits(0.3, 0) == (0.0, 1.0)
+    assert share_limits(float("nan"), 10) == (0.0, 1.0)
+
+
+def test_effective_rows():
+    assert kish_size(np.ones(7)) == pytest.approx(7)
+    assert kish_size([5.0, 0.0, 0.0]) == pytest.approx(1)
+    assert of_finite_population(40, 10**9) == pytest.approx(40)
+    assert of_finite_population(40, 10) == pytest.approx(8)
+
+
+# --- Q out of sample --------------------------------------------------------------------------
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 4), st.integers(2, 12), st.integers(2, 4), st.integers(0, 10**6))
+def test_out_of_sample_errors_are_those_of_every_resample(n_voters, n, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    held_out, y = random_votes(rng, n_voters, n, n_classes), rng.integers(n_classes, size=n)
+    found = out_of_sample_errors(held_out, y, gibbs, n_resamples=15, random_state=seed)
+    draw = np.random.default_rng(seed)
+    samples = [draw.integers(n, size=n) for _ in range(15)]
+    expected = reference.bootstrapped_errors(held_out, y, gibbs, samples)
+    outside = np.isfinite(expected)
+    np.testing.assert_allclose(found[outside], expected[outside])
+    mixed = mix_held_out(held_out, gibbs(held_out, y))
+    np.testing.assert_array_equal(found[~outside], wrong_rows(mixed, y)[~outside])
+
+
+def test_one_voter_is_judged_as_it_is():
+    held_out = np.array([[[0.9, 0.1], [0.8, 0.2], [0.0, 0.0]]])
+    errors = out_of_sample_errors(held_out, np.array([0, 1, 0]), gibbs)
+    assert errors.tolist() == [0.0, 1.0, 1.0]  # no vote is wrong
+
+
+def test_the_optimism_of_a_chosen_voter_is_corrected():
+    """Of 30 voters that toss coins the best looks good; a bootstrap of its choice does not."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=60)
+    held_out = np.eye(2)[rng.integers(2, size=(30, 60))]
+
+    def best(votes, y):
+        errors = (votes.argmax(axis=2) != y).mean(axis=1)
+        return np.eye(len(votes))[errors.argmin()]
+
+    chosen = wrong_rows(mix_held_out(held_out, best(held_out, y)), y).mean()
+    assert chosen < 0.4
+    assert out_of_sample_errors(held_out, y, best).mean() == pytest.approx(0.5, abs=0.07)
+
+
+# --- class shares -----------------------------------------------------------------------------
+
+
+@given(st.integers(2, 4), st.integers(1, 30), st.integers(0, 10**6))
+def test_em_stops_where_a_step_changes_nothing(n_classes, n, seed):
+    rng = np.random.default_rng(seed)
+    proba = 0.9 * rng.dirichlet(np.ones(n_classes), size=n) + 0.1 / n_classes
+    trained = rng.dirichlet(np.full(n_classes, 5.0)) * 0.9 + 0.1 / n_classes
+    found = em_prevalence(proba, trained, max_iter=20_000, tol=1e-10)
+    np.testing.assert_allclose(reference.em_step(found, proba, trained), found, atol=1e-6)
+    assert found.sum() == pytest.approx(1)
+
+
+def test_prevalence_is_found_under_label_shift():
+    """Classes are labelled alike, the table has 80 : 15 : 5."""
+    rng = np.random.default_rng(1)
+    share = np.array([0.8, 0.15, 0.05])
+    centers = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
+    X = centers[rng.choice(3, size=4000, p=share)] + rng.normal(size=(4000, 2))
+    density = np.exp(-0.5 * ((X[:, None] - centers) ** 2).sum(axis=2))
+    proba = density / density.sum(axis=1, keepdims=True)  # as if trained on 1 : 1 : 1
+    np.testing.assert_allclose(em_prevalence(proba, np.full(3, 1 / 3)), share, atol=0.03)
+    y = np.repeat(np.arange(3), 400)
+    own = centers[y] + rng.normal(size=(1200, 2))
+    held_out = np.exp(-0.5 * ((own[:, None] - centers) ** 2).sum(axis=2)).argmax(axis=1)
+    black_box = black_box_prevalence(y, held_out, proba.argmax(axis=1), 3)
+    np.testing.assert_allclose(black_box, share, atol=0.05)
+    truth = proba.mean(axis=0)
+    assert (
+        np.abs(shifted(proba, share * 3).mean(axis=0) - share).max()
+        < 0.03
+        < abs(truth - share).max()
+    )
+
+
+@given(st.integers(2, 30), st.integers(1, 40), st.integers(2, 4), st.integers(0, 10**6))
+def test_sampled_prevalence_is_the_powered_mean(n, n_unlabeled, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    y, predicted = rng.integers(n_classes, size=n), rng.integers(n_classes, size=n_unlabeled)
+    held_out = np.where(rng.random(n) < 0.7, y, rng.integers(-1, n_classes, size=n))
+    for c, found in enumerate(sampled_prevalence(y, held_out, predicted, n_classes)):
+        expected = reference.powered_prevalence(y, held_out, predicted, c)
+        assert found.value == pytest.approx(expected, abs=1e-12)
+        assert 0 <= found.low <= found.value <= found.high <= 1
+
+
+def test_wrong_trained_shares_are_refused():
+    with pytest.raises(ValueError, match="trained_share must be positive"):
+        em_prevalence([[0.5, 0.5]], [1.0, 0.0])
+
+
+# --- the estimate -----------------------------------------------------------------------------
+
+
+def test_text():
+    assert str(ErrorEstimate(0.052, 0.021, 0.093, 120, "")) == "about 5 % wrong (2–9 %)"
+    assert str(ErrorEstimate(0.004, 0.0, 0.02, 500, "")) == "about 0.4 % wrong (0–2 %)"
+    assert "no labelled row" in str(ErrorEstimate(float("nan"), 0, 1, 0, ""))
+    unsafe = ErrorEstimate(0.1, 0.05, 0.2, 40, "").flagged("labelled rows differ in age")
+    assert not unsafe.safe
+    assert str(unsafe).endswith("unsafe: labelled rows differ in age")
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(1, 3), st.integers(2, 30), st.integers(1, 60), st.integers(2, 4),
+    st.sampled_from(["random", "per class"]), st.integers(0, 10**6),
+)  # fmt: skip
+def test_every_estimate_is_consistent(n_voters, n, n_unlabeled, n_classes, labels, seed):
+    rng = np.random.default_rng(seed)
+    held_out, y = random_votes(rng, n_voters, n, n_classes), rng.integers(n_classes, size=n)
+    first = rng.dirichlet(np.ones(n_classes), size=n_unlabeled)
+    predicted = rng.integers(n_classes, size=n_unlabeled)
+    found = assess_labels(
+        held_out, y, first, predicted, weights=gibbs, labels=labels, n_resamples=5,
+        trained_share=0.8,
+    )  # fmt: skip
+    error = found.error
+    assert error.n <= n
+    if error.n == 0:
+        assert np.isnan(error.value)
+        return
+    assert 0 <= error.low <= error.value <= error.high <= 1
+    assert len(error.per_class) == len(error.prevalence) == n_classes
+    for share in error.prevalence:
+        assert 0 <= share.low <= share.value <= share.high <= 1
+    confidence = found.confidence.of(first, predicted)
+    assert ((confidence >= 0) & (confidence <= 1)).all()
+    doubts = 1 - confidence.mean(), 1 - found.cautious.of(first, predicted).mean()
+    assert doubts[1] >= doubts[0] - 1e-6
+
+
+def test_confidence_agrees_with_the_estimate():
+    rng = np.random.default_rng(2)
+    truth, votes = simulated(rng, 600)
+    predicted = votes[60:].argmax(axis=1)
+    found = assess_labels(votes[:60], truth[:60], votes[60:], predicted)
+    doubt = 1 - found.confidence.of(votes[60:], predicted).mean()
+    assert doubt == pytest.approx(found.error.value, abs=1e-6)
+
+
+def test_several_voters_need_a_rule():
+    with pytest.raises(ValueError, match="weights is needed"):
+        assess_labels(np.full((2, 3, 2), 0.5), np.array([0, 1, 0]), np.full((2, 2), 0.5), [0, 1])
+
+
+def test_single_rows_stand_for_classes_without_label():
+    """Good-Turing: of 10 rows 2 are the only one of their class, so 2 of 10 others are unseen."""
+    y = np.array([0] * 8 + [1, 2])
+    held_out = np.eye(3)[y]
+    held_out[8:] = 0.0
+    first = np.tile([1.0, 0.0, 0.0], (50, 1))
+    random = assess_labels(held_out, y, first, np.zeros(50, dtype=int))
+    assert random.error.value == pytest.approx(0.2, abs=0.02)
+    assert random.confidence.seen == pytest.approx(0.8)
+    chosen = assess_labels(held_out, y, first, np.zeros(50, dtype=int), labels="per class")
+    assert chosen.error.n == 8
+    assert chosen.error.value < 0.05
+
+
+def test_truth_is_rarely_above_the_upper_limit():
+    rng = np.random.default_rng(3)
+    above, distance = [], []
+    for _ in range(150):
+        accuracy = rng.uniform(0.5, 0.95)
+        truth, votes = simulated(rng, 330, accuracy=accuracy)
+        predicted = votes.argmax(axis=1)
+        found = assess_labels(votes[:30], truth[:30], votes[30:], predicted[30:]).error
+        wrong = (predicted != truth)[30:].mean()
+        above.append(wrong > found.high)
+        distance.append(found.value - wrong)
+    assert np.mean(above) <= 0.04
+    assert abs(np.mean(distance)) < 0.02
+
+
+def test_class_shares_of_the_labels_do_not_matter_per_class():
+    """Ten of each class are labelled, but the table has 90 % of the class that is easy."""
+    rng = np.random.default_rng(4)
+
+    def votes_of(truth):
+        # Class 0 is right in 95 %, class 1 in 60 %.
+        right = rng.random(len(truth)) < np.where(truth == 0, 0.95, 0.6)
+        said = np.where(right, truth, 1 - truth)
+        return 0.7 * np.eye(2)[said] + 0.15, said
+
+    truths, plain, weighted, inside = [], [], [], []
+    for _ in range(15):
+        y, truth = np.repeat([0, 1], 15), (rng.random(800) < 0.1).astype(int)
+        held_out, (first, said) = votes_of(y)[0], votes_of(truth)
+        truths.append((said != truth).mean())
+        plain.append(assess_labels(held_out, y, first, said).error.value)
+        found = assess_labels(held_out, y, first, said, labels="per class").error
+        weighted.append(found.value)
+        inside.append(found.low <= truths[-1] <= found.high)
+    bias = np.mean(plain) - np.mean(truths), np.mean(weighted) - np.mean(truths)
+    assert abs(bias[1]) < 0.05 < bias[0]
+    assert np.mean(inside) >= 0.85
+
+
+def test_prevalence_draws_vary_about_the_estimate():
+    rng = np.random.default_rng(5)
+    truth, votes = simulated(rng, 400, accuracy=0.85)
+    draws = prevalence_draws(votes[:60], truth[:60], votes[60:], np.full(3, 1 / 3), n_draws=20)
+    assert draws.shape == (20, 3)
+    np.testing.assert_allclose(draws.sum(axis=1), 1.0)
+    assert (draws.std(axis=0) > 0.001).all()

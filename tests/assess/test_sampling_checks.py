@@ -1,0 +1,103 @@
+"""Whether labelled rows look like the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.stats import mannwhitneyu
+from sklearn.datasets import load_breast_cancer, load_digits
+
+from fewlabel.assess.sampling_checks import check_sampling, class_notes, mann_whitney_z
+from tests import reference
+
+
+@given(st.lists(st.integers(0, 5), min_size=2, max_size=15), st.data())
+def test_z_is_the_rank_sums(values, data):
+    first = data.draw(st.lists(st.booleans(), min_size=len(values), max_size=len(values)))
+    if 0 < sum(first) < len(first):
+        found = mann_whitney_z(np.array(values, dtype=float)[:, None], np.array(first))
+        assert found[0] == pytest.approx(reference.mann_whitney(values, first))
+
+
+def test_z_agrees_with_scipy():
+    rng = np.random.default_rng(0)
+    values, first = rng.integers(5, size=(60, 1)).astype(float), rng.random(60) < 0.4
+    p_value = mannwhitneyu(
+        values[first, 0], values[~first, 0], method="asymptotic", use_continuity=False
+    ).pvalue
+    from scipy.stats import norm
+
+    assert 2 * norm.sf(abs(mann_whitney_z(values, first)[0])) == pytest.approx(p_value)
+
+
+@pytest.mark.parametrize("load", [load_digits, load_breast_cancer])
+def test_random_labels_raise_no_alarm(load):
+    """Digits have nearly constant columns, where a normal approximation would fail."""
+    X = load().data
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        labeled = np.isin(np.arange(len(X)), rng.choice(len(X), 15 + 10 * seed, replace=False))
+        assert check_sampling(X, labeled, random_state=seed).safe
+
+
+def test_a_shifted_column_is_named():
+    X = load_breast_cancer().data
+    names = list(load_breast_cancer().feature_names)
+    weight = np.exp(2 * (X[:, 4] - X[:, 4].mean()) / X[:, 4].std())
+    chosen = np.random.default_rng(0).choice(len(X), 50, replace=False, p=weight / weight.sum())
+    labeled = np.isin(np.arange(len(X)), chosen)
+    found = check_sampling(X, labeled, feature_names=names)
+    assert not found.safe
+    assert names[4] in found.columns
+    assert names[4] in found.notes[0]
+
+
+def test_a_shift_that_no_single_column_shows_is_found():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 2))
+    labeled = (X[:, 0] * X[:, 1] > 0) & (rng.random(1000) < 0.3)
+    found = check_sampling(X, labeled)
+    assert not found.safe
+    assert found.auc > 0.6
+
+
+def test_missing_values_and_sparse_rows_are_compared_too():
+    rng = np.random.default_rng(0)
+    X, labeled = rng.normal(size=(400, 4)), np.arange(400) < 80
+    sparse = X.copy()
+    X[labeled & (rng.random(400) < 0.7), 2] = np.nan
+    assert check_sampling(X, labeled).columns == ("x2",)
+    sparse[labeled, 3] = 0.0
+    assert not check_sampling(csr_array(sparse), labeled).safe
+
+
+def test_class_shares_can_be_made_alike():
+    """Ten of each class where one class has 90 %: a shift, but not within the classes."""
+    rng = np.random.default_rng(0)
+    truth = (rng.random(1000) < 0.1).astype(int)
+    X = rng.normal(size=(1000, 3)) + 2.0 * truth[:, None]
+    labeled = np.zeros(1000, dtype=bool)
+    for c in (0, 1):
+        labeled[rng.choice(np.flatnonzero(truth == c), 25, replace=False)] = True
+    assert not check_sampling(X, labeled).safe
+    weight = np.where(truth[~labeled] == 0, 0.5 / 0.9, 0.5 / 0.1)
+    assert check_sampling(X, labeled, unlabeled_weight=weight).safe
+
+
+def test_too_few_rows_say_nothing():
+    found = check_sampling(np.zeros((20, 2)), np.arange(20) < 5)
+    assert found.safe
+    assert np.isnan(found.auc)
+
+
+def test_constant_columns_say_nothing():
+    assert check_sampling(np.zeros((100, 3)), np.arange(100) < 30).safe
+
+
+def test_classes_with_one_label_are_told():
+    assert "2 of 5" in class_notes(np.array([0, 0, 0, 1, 2]))[0]
+    assert class_notes(np.array([], dtype=int)) == ()
+    assert class_notes(np.r_[np.zeros(99, dtype=int), 1]) == ()
