@@ -82,7 +82,7 @@ def u_U_at(votes, proba, i, j, theta_j, gamma):
     if gamma == 0:
         extra = 0.0 if positive == 0 else float("inf")
     else:
-        extra = positive / gamma
+        extra = float(positive) / float(gamma)  # infinite for the smallest gammas
     return u_I(votes, proba, i, j, theta_j, gamma) + extra
 
 

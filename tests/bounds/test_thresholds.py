@@ -13,6 +13,7 @@ from fewlabel import (
     threshold_curves,
     transductive_bound,
 )
+from fewlabel.bounds.thresholds import ThresholdCurve
 from support.strategies import votes_and_proba
 
 OBJECTIVE = {"bound": reference.threshold_objective, "plug-in": reference.plug_in_objective}
@@ -95,3 +96,21 @@ def test_one_row_two_classes_and_ties():
 def test_unknown_criterion():
     with pytest.raises(ValueError, match="'bound' or 'plug-in'"):
         optimal_thresholds([[0.5, 0.5]], [[0.5, 0.5]], criterion="best")
+
+
+def curve_of(*bounds: float) -> ThresholdCurve:
+    values = np.array(bounds)
+    return ThresholdCurve(
+        np.linspace(0.1, 0.9, len(values)), values, values[::-1], values.astype(int)
+    )
+
+
+@pytest.mark.parametrize("lowest", [0.0, 1e-3, 0.5, 1.0, 20.0])
+def test_values_that_differ_by_rounding_are_equal(lowest: float):
+    """The first of them is chosen: within 1e-10, relative for values above 1."""
+    scale = max(1.0, lowest)
+    assert curve_of(lowest + 5e-11 * scale, lowest).best() == 0
+    assert curve_of(lowest + 2e-10 * scale, lowest).best() == 1
+    assert curve_of(lowest, lowest + 2e-10 * scale, lowest).best() == 0
+    assert curve_of(lowest, lowest + 1.0).best("plug-in") == 1
+    assert curve_of().best() is None

@@ -42,6 +42,9 @@ def test_no_gamma_gives_less(case, at):
 @given(votes_proba_theta(max_rows=8, max_classes=3))
 def test_bound_is_the_linear_program(case):
     votes, proba, theta = case
+    # The solver takes coefficients below 1e-9 for zeros.
+    votes = np.round(votes, 3)
+    votes /= votes.sum(axis=1, keepdims=True)
     u = proba.sum(axis=0)
     printed = confusion_bound(votes, proba, thresholds=theta) * u[:, None]
     tight = confusion_bound(votes, proba, thresholds=theta, tight=True) * u[:, None]
@@ -177,6 +180,48 @@ def test_tightness_statement(case, tau):
             else:
                 found = [getattr(given_tau, name)[i, j] for name in ("C", "gamma_star", "r", "gap")]
                 np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_tightness_by_hand():
+    """Three votes for class 1; class-0 rows that lose at .6 and .8, one that wins at .3."""
+    votes = np.array([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
+    proba = np.array([[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]])
+    u, risk = 1.75, 0.75 / 1.75
+    for tau, C, gamma_star, r in (
+        (0.2, 0.0, 0.6, 0.25 / u * 0.8),  # only the vote of .6; below it nothing is predicted 1
+        (0.1, 0.0, 0.8, 0.0),
+    ):
+        found = tightness(votes, proba, tau=tau)
+        assert found.tau[0, 1] == tau
+        assert found.C[0, 1] == C
+        assert found.gamma_star[0, 1] == gamma_star
+        assert found.r[0, 1] == pytest.approx(r)
+        assert found.gap[0, 1] == np.inf
+    nothing = tightness(votes, proba, tau=0.9)
+    assert np.isnan(nothing.C[0, 1])
+    assert nothing.gap[0, 1] == np.inf
+    # Without the row that wins, all mass below a vote is predicted 1: C is 1.
+    lost = tightness(votes[1:], proba[1:], tau=0.4)
+    share = 0.25 / 0.75
+    assert (lost.C[0, 1], lost.gamma_star[0, 1]) == (1.0, 0.6)
+    assert lost.r[0, 1] == pytest.approx(share * 0.8)
+    assert lost.gap[0, 1] == pytest.approx(share * 0.8 * (1 / 0.6 - 1))
+    best = tightness(votes[1:], proba[1:])
+    assert (best.tau[0, 1], best.gamma_star[0, 1], best.gap[0, 1]) == (0.0, 0.8, 0.0)
+    # A class that no row is predicted to be: bound and risk are 0, and so is the gap.
+    never = tightness(votes[:1], np.array([[0.5, 0.5]]), tau=0.3)
+    assert (never.C[0, 1], never.tau[0, 1], never.r[0, 1], never.gap[0, 1]) == (1.0, 0.3, 0.0, 0.0)
+    assert np.isnan(never.gamma_star[0, 1])
+    assert tightness(votes[:1], np.array([[0.5, 0.5]])).tau[0, 1] == 0.0
+    assert risk == pytest.approx(bayes_confusion(votes, proba)[0, 1])
+
+
+@pytest.mark.parametrize("tau", [-0.1, 1.1, np.nan])
+def test_tau_out_of_range(tau):
+    with pytest.raises(ValueError, match="tau must lie"):
+        tightness(np.array([[0.6, 0.4]]), np.array([[0.5, 0.5]]), tau=tau)
+    for allowed in (0.0, 1.0):
+        tightness(np.array([[0.6, 0.4]]), np.array([[0.5, 0.5]]), tau=allowed)
 
 
 def test_tight_when_errors_have_the_lowest_votes():

@@ -206,6 +206,7 @@ def test_gibbs_is_stable_and_keeps_excluded_voters_out():
     [
         ({"errors": [[0.1]], "n_rows": 5}, "errors must be a vector"),
         ({"errors": [np.nan], "n_rows": 5}, "errors must be a vector of finite"),
+        ({"errors": [0.1, np.nan, 0.2], "n_rows": 5}, "errors must be a vector of finite"),
         ({"errors": [], "n_rows": 5}, "errors must be a vector"),
         ({"errors": [0.1], "n_rows": 0}, "n_rows must be at least 1"),
         ({"errors": [0.1], "n_rows": np.nan}, "n_rows must be at least 1"),

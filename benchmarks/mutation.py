@@ -1,0 +1,283 @@
+"""Change the mathematics in small ways and see whether a test notices.
+
+A mutant is a copy of one module with one operator, comparison or constant changed. It is killed if
+a test of its room fails (or runs for minutes); one that survives shows a line that no test holds
+in place, or a change that changes nothing. The latter are listed with a reason in
+``mutation_equivalent.json``, by the text of the line and the change.
+
+    python -m benchmarks.mutation --sample 150 --seed 0
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE, TESTS = ROOT / "src" / "fewlabel", ROOT / "tests"
+ROOMS = ("bounds", "assess", "selection", "ensemble")
+EQUIVALENT = Path(__file__).with_name("mutation_equivalent.json")
+_SECONDS = 300
+# Modules whose tests stand in a file of another name.
+TESTED_BY = {
+    "bound_posteriors": "posterior",
+    "held_out": "calibration",
+    "margins": "cbound",
+    "rounds": "policies",
+    "table": "cbound",
+    "training_set": "policies",
+    "voter_votes": "posterior",
+}
+
+_COMPARISONS = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
+_OPERATORS = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one module."""
+
+    path: Path
+    position: int
+    line: int
+    text: str
+    change: str
+    code: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.path.relative_to(SOURCE)}:{self.line}: {self.change}"
+
+
+# --- making them -----------------------------------------------------------------------------
+
+
+def mutants_of(path: Path) -> list[Mutant]:
+    """Every mutant of a module."""
+    source = path.read_text(encoding="utf-8")
+    lines = source.splitlines()
+    found: list[Mutant] = []
+    n = len(list(_places(ast.parse(source))))
+    for position in range(n):
+        tree = ast.parse(source)
+        node = list(_places(tree))[position]
+        before = ast.unparse(node)
+        if not _change(node):
+            continue
+        text = lines[node.lineno - 1].strip()
+        change = f"{before} → {ast.unparse(node)}"
+        code = ast.unparse(ast.fix_missing_locations(tree))
+        found.append(Mutant(path, position, node.lineno, text, change, code))
+    return found
+
+
+def _places(tree: ast.AST) -> Iterator[ast.expr]:
+    """Expressions of code that runs: no annotations, docstrings, messages or lists of names."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (ast.Raise, ast.Import, ast.ImportFrom, ast.JoinedStr, ast.If)):
+            if isinstance(node, ast.If) and ast.unparse(node.test) != "TYPE_CHECKING":
+                yield from _places(node)
+            continue
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("__all__",):
+            continue
+        if isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                yield from _with_itself(node.value)
+            continue
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            for part in _body(node):
+                yield from _with_itself(part)
+            continue
+        if isinstance(node, ast.expr):
+            yield from _with_itself(node)
+        else:
+            yield from _places(node)
+
+
+def _body(node: ast.FunctionDef | ast.Lambda) -> list[ast.AST]:
+    return list(node.body) if isinstance(node, ast.FunctionDef) else [node.body]
+
+
+def _with_itself(node: ast.AST) -> Iterator[ast.expr]:
+    kinds = (ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Constant)
+    holder = ast.Module([], [])
+    if isinstance(node, kinds):
+        yield node
+    if isinstance(node, (ast.Raise, ast.JoinedStr, ast.AnnAssign, ast.If, ast.FunctionDef)):
+        holder.body = [node]  # type: ignore[list-item]
+        yield from _places(holder)
+    else:
+        yield from _places(node)
+
+
+def _change(node: ast.expr) -> bool:
+    """Change a node in place; whether there was something to change."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARISONS:
+        node.ops[0] = _COMPARISONS[type(node.ops[0])]()
+    elif isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in _OPERATORS:
+        node.op = _OPERATORS[type(node.op)]()
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert)):
+        node.op = ast.UAdd()
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        node.value = not node.value
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
+        node.value = node.value + 1
+    elif isinstance(node, ast.Constant) and isinstance(node.value, float):
+        node.value = 2.0 * node.value + (node.value == 0)
+    else:
+        return False
+    return True
+
+
+# --- running them ----------------------------------------------------------------------------
+
+
+def files_for(path: Path) -> tuple[list[Path], list[Path]]:
+    """The tests of a module, and those of its neighbours."""
+    room = TESTS / path.relative_to(SOURCE).parts[0]
+    own = [room / f"test_{TESTED_BY.get(path.stem, path.stem)}.py"]
+    own = [file for file in own if file.exists()]
+    others = [file for file in sorted(room.glob("test_*.py")) if file not in own]
+    return own, [*others, TESTS / "test_self_learning.py"]
+
+
+def survives(mutant: Mutant, usable: set[Path]) -> bool:
+    """Whether all tests pass that pass without the change; first those of the module."""
+    stages = ([str(file) for file in files if file in usable] for files in files_for(mutant.path))
+    return all(_passes(mutant, tests) for tests in stages if tests)
+
+
+def usable_tests(paths: list[Path]) -> set[Path]:
+    """Test files that pass as things are; one that does not would kill everything."""
+    files = {file for path in paths for stage in files_for(path) for file in stage}
+    unchanged = Mutant(paths[0], 0, 0, "", "", paths[0].read_text(encoding="utf-8"))
+    good = {file for file in sorted(files) if _passes(unchanged, [str(file)])}
+    for file in sorted(files - good):
+        print(f"not used, it fails as things are: {file.relative_to(ROOT)}", flush=True)
+    if not good:
+        raise SystemExit("No test passes as things are.")
+    return good
+
+
+def _passes(mutant: Mutant, tests: list[str]) -> bool:
+    child = os.fork()
+    if child == 0:
+        _become(mutant, tests)
+    deadline = time.monotonic() + _SECONDS
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.05)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
+def _become(mutant: Mutant, tests: list[str]) -> None:
+    """Run tests in this process with the mutant in place of its module."""
+    from importlib.machinery import SourceFileLoader
+
+    code: object = 70
+    try:
+        os.setpgid(0, 0)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        original = SourceFileLoader.get_data
+
+        def get_data(self: SourceFileLoader, path: str) -> bytes:
+            if Path(path) == mutant.path:
+                return mutant.code.encode()
+            if path.endswith(".pyc") and f"{mutant.path.stem}." in path and "fewlabel" in path:
+                raise OSError  # no cached code for what has changed
+            return original(self, path)
+
+        SourceFileLoader.get_data = get_data  # type: ignore[method-assign]
+        sys.dont_write_bytecode = True
+        import pytest
+
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:doctest", "-o", "addopts="]
+        options += ["-k", "not scikit_learn_checks"]  # slow, and about other things
+        code = int(pytest.main([*options, *tests]))
+    except BaseException:
+        code = 71
+    finally:
+        os._exit(int(code))  # type: ignore[call-overload]
+
+
+# --- the report ------------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rooms", nargs="+", default=ROOMS)
+    parser.add_argument("--modules", nargs="*", help="stems of modules; all by default")
+    parser.add_argument("--sample", type=int, help="so many of all mutants, drawn at random")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--least", type=float, default=0.0, help="fail below this share killed")
+    options = parser.parse_args()
+    paths = [path for room in options.rooms for path in sorted((SOURCE / room).glob("*.py"))]
+    if options.modules:
+        paths = [path for path in paths if path.stem in options.modules]
+    mutants = [mutant for path in paths for mutant in mutants_of(path)]
+    if options.sample and options.sample < len(mutants):
+        mutants = random.Random(options.seed).sample(mutants, options.sample)
+    raise SystemExit(run(mutants, options.jobs, options.least))
+
+
+def run(mutants: list[Mutant], jobs: int, least: float) -> int:
+    # What all of them need is imported once, before the forks; of ours nothing.
+    # (Nor of pytest's plugins, whose code it rewrites when they are imported.)
+    for name in ("pandas", "pytest", "scipy.optimize", "sklearn.ensemble"):
+        importlib.import_module(name)
+
+    reasons = json.loads(EQUIVALENT.read_text(encoding="utf-8"))
+    known = {(entry["line"], entry["change"]): entry["why"] for entry in reasons}
+    alive = []
+    counted = [mutant for mutant in mutants if (mutant.text, mutant.change) not in known]
+    usable = usable_tests(sorted({mutant.path for mutant in counted}))
+    with ThreadPoolExecutor(jobs) as pool:
+        fates = pool.map(lambda mutant: survives(mutant, usable), counted)
+        for n, (mutant, survived) in enumerate(zip(counted, fates), 1):
+            if survived:
+                alive.append(mutant)
+                print(f"survived  {mutant.name}\n          {mutant.text}", flush=True)
+            if n % 20 == 0:
+                print(f"{n} of {len(counted)}, {n - len(alive)} killed", flush=True)
+    share = 1 - len(alive) / max(1, len(counted))
+    skipped = len(mutants) - len(counted)
+    print(f"{len(counted)} mutants, {share:.1%} killed; {skipped} more are known to be equivalent")
+    return int(share < least)
+
+
+if __name__ == "__main__":
+    main()
