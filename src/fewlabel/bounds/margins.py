@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewlabel._core.arrays import Floats
-from fewlabel._core.checks import check_labels, check_same_shape, check_votes
+from fewlabel._core.checks import check_label_distribution, check_same_shape, check_votes
 
 # Rows of one pass of the kernel: the temporaries of that many rows stay in the processor's cache.
 _CHUNK_ROWS = 8192
@@ -75,7 +75,7 @@ def margin_sums(votes: ArrayLike, label_proba: ArrayLike) -> MarginSums:
     ([0.0, 1.0], [0.5, -0.5])
     """
     v = check_votes(votes)
-    proba = check_labels(label_proba, v)
+    proba = check_label_distribution(label_proba, v)
     starts = range(0, len(v), _CHUNK_ROWS)
     parts = (_chunk_sums(v[s : s + _CHUNK_ROWS], proba[s : s + _CHUNK_ROWS]) for s in starts)
     return MarginSums(*sum(parts, start=np.zeros((8, v.shape[1]))))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import (
-    check_labels,
+    check_label_distribution,
     check_mislabeling,
     check_relaxation,
     check_same_shape,
@@ -121,7 +121,7 @@ def bounds_table(
     tb = risk_bound(v, label_proba, tight=True)
     if imperfect_proba is None or mislabeling is None:
         return table_of_sums(sums, tb, exact=exact, error=error)
-    proba = check_labels(imperfect_proba, v)
+    proba = check_label_distribution(imperfect_proba, v)
     return table_of_sums(
         sums,
         tb,

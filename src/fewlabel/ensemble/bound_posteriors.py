@@ -14,7 +14,12 @@ from scipy.optimize import minimize
 from scipy.special import rel_entr
 
 from fewlabel._core.arrays import Floats
-from fewlabel._core.checks import check_labels, check_relaxation, check_same_shape, check_weights
+from fewlabel._core.checks import (
+    check_label_distribution,
+    check_relaxation,
+    check_same_shape,
+    check_weights,
+)
 from fewlabel.bounds.cbound import Correction, alpha_delta, class_correction
 from fewlabel.bounds.margins import margin_sums
 from fewlabel.ensemble.voter_votes import VoterVotes, check_voters, check_weighting
@@ -116,7 +121,7 @@ def tandem_losses(
     [[0.5, 0.5], [0.5, 1.0]]
     """
     voters = check_voters(voter_votes, "voter_votes")
-    proba = check_labels(label_proba, voters[0])
+    proba = check_label_distribution(label_proba, voters[0])
     n = len(proba)
     weight = np.ones(n) if row_weight is None else check_weights(row_weight, n)
     if not weight.sum() > 0:
@@ -249,14 +254,14 @@ def c_bound_posterior(
     given = [check_weighting(q, len(voters), "a start") for q in starts]
     n_classes = voters.shape[2]
     right = Correction(np.ones(n_classes), np.ones(n_classes))
-    parts = [_Rows(voters, check_labels(evidence.y, voters[0]), right, 1.0)]
+    parts = [_Rows(voters, check_label_distribution(evidence.y, voters[0]), right, 1.0)]
     if pseudo_proba is not None:
         if evidence.unlabeled is None:
             raise ValueError(
                 "pseudo_proba needs the votes of each voter on the same rows: give "
                 "VoterVotes.unlabeled, or leave pseudo_proba out."
             )
-        proba = check_labels(pseudo_proba, evidence.unlabeled[0])
+        proba = check_label_distribution(pseudo_proba, evidence.unlabeled[0])
         correction = _correction_for_all(mislabeling, relaxation, n_classes)
         pseudo = _Rows(evidence.unlabeled, proba, correction, 0.5)
         parts = [parts[0]._replace(share=0.5), pseudo]
