@@ -42,12 +42,6 @@ def test_a_marker_beside_whole_numbers_in_text():
     assert target_labels(column, "-1", whole=False).tolist() == ["0.0", "1.0", "-1.0", None]
 
 
-def test_whole_numbers_stay_as_they_are_if_asked_for():
-    column = pa.chunked_array([pa.array([1.0, None, -20.0])])
-    assert target_labels(column, "", whole=False).tolist() == ["1.0", None, "-20.0"]
-    assert target_labels(column, "").tolist() == ["1", None, "-20"]
-
-
 def test_labels_of_a_dictionary_and_a_marker():
     column = pa.chunked_array([pa.array(["a", "?", None, "b"]).dictionary_encode()])
     assert target_labels(column, "? ").tolist() == ["a", None, None, "b"]

@@ -36,7 +36,7 @@ def target_labels(
 ) -> NDArray[Any]:
     """Labels as texts, None where there is none.
 
-    ``whole``: whether labels that are all like 1.0 become 1.
+    ``whole``: whether texts that are all like 1.0 become 1.
     """
     import pyarrow as pa
     from pyarrow import compute as pc
@@ -46,11 +46,15 @@ def target_labels(
     if pa.types.is_floating(column.type):
         # A table with empty cells often turned whole-number labels into 1.0, 2.0, …
         finite = pc.if_else(pc.is_finite(column), column, None)
-        exact = pc.and_(pc.equal(finite, pc.floor(finite)), pc.less(pc.abs(finite), 2.0**53))
-        column = finite.cast(pa.int64()) if whole and pc.all(exact).as_py() else finite
-    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    if pa.types.is_floating(column.type) and not whole:
-        text = pc.replace_substring_regex(text, r"^(-?\d+)$", r"\1.0")  # as a file of text has it
+        whole = pc.and_(pc.equal(finite, pc.floor(finite)), pc.less(pc.abs(finite), 2.0**53))
+        column = finite.cast(pa.int64()) if pc.all(whole).as_py() else finite
+    try:
+        text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    except pa.ArrowException as error:
+        raise UserError(
+            f"The labels are of type {shorten(column.type)}, which cannot be read as text.",
+            "Write them as text or whole numbers.",
+        ) from error
     filled = _without(text, ("", (unlabeled or "").strip()))
     if whole and pc.all(pc.match_substring_regex(filled, r"^-?\d+\.0$")).as_py():
         # The same in a file of text; the mark may be written either way.
