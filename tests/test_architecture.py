@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -108,6 +110,27 @@ def test_public_names_exist_and_are_typed():
     assert set(fewlabel.__all__) <= set(dir(fewlabel))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         fewlabel.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_type_checkers_see_the_class(checker, tmp_path):
+    command = shutil.which(checker, path=f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}")
+    if command is None:
+        pytest.skip(f"{checker} is not installed")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from fewlabel import FewLabelClassifier\nreveal_type(FewLabelClassifier())\n"
+    )
+    # From the root, whose settings and cache they use; the package may be installed elsewhere.
+    environment = {**os.environ, "MYPYPATH": str(SOURCE.parent)}
+    answer = subprocess.run(
+        [command, str(script)],
+        capture_output=True,
+        text=True,
+        cwd=SOURCE.parents[1],
+        env=environment,
+    )
+    assert 'FewLabelClassifier"' in answer.stdout, answer.stdout + answer.stderr
 
 
 def test_product_code_knows_no_workplace():
