@@ -48,13 +48,7 @@ def target_labels(
         finite = pc.if_else(pc.is_finite(column), column, None)
         whole = pc.and_(pc.equal(finite, pc.floor(finite)), pc.less(pc.abs(finite), 2.0**53))
         column = finite.cast(pa.int64()) if pc.all(whole).as_py() else finite
-    try:
-        text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    except pa.ArrowException as error:
-        raise UserError(
-            f"The labels are of type {shorten(column.type)}, which cannot be read as text.",
-            "Write them as text or whole numbers.",
-        ) from error
+    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     filled = _without(text, ("", (unlabeled or "").strip()))
     if whole and pc.all(pc.match_substring_regex(filled, r"^-?\d+\.0$")).as_py():
         # The same in a file of text; the mark may be written either way.
