@@ -15,17 +15,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fewlabel
 import reference
-from fewlabel.bounds.cbound import (
-    alpha_delta,
-    c_bound,
-    c_bound_of,
-    class_correction,
-    gibbs_bound,
-    tandem_bound,
-)
+from fewlabel.bounds.cbound import alpha_delta, c_bound, c_bound_of, class_correction
+from fewlabel.bounds.concentration import kl_divergence
 from fewlabel.bounds.margins import margin_sums
+from fewlabel.bounds.markov import gibbs_bound, tandem_bound
 from fewlabel.bounds.mislabeling import held_out_counts, imperfect_proba, mislabeling_matrix
-from fewlabel.bounds.pac_bayes import kl_divergence, pac_bayes_c_bound
+from fewlabel.bounds.pac_bayes import pac_bayes_c_bound
 from fewlabel.bounds.table import bounds_table
 from fewlabel.bounds.transductive import risk_bound
 from fewlabel.bounds.votes import bayes_risk, iter_voters, vote_matrix

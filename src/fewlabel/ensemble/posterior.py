@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from fewlabel._core.arrays import Floats
+from fewlabel.bounds.concentration import kl_divergence
 from fewlabel.bounds.mislabeling import held_out_counts, imperfect_proba, mislabeling_matrix
-from fewlabel.bounds.pac_bayes import kl_divergence
 from fewlabel.ensemble.bound_posteriors import (
     c_bound_posterior,
     minimise,
