@@ -34,6 +34,11 @@ def kl_divergence(posterior: ArrayLike, prior: ArrayLike | None = None) -> float
     kl : float
         Infinite if Q weighs a voter that P does not.
 
+    See Also
+    --------
+    pac_bayes_c_bound : What charges for it.
+    gibbs_posterior : A Q that keeps it small.
+
     Examples
     --------
     >>> kl_divergence([1, 1, 1, 1])
@@ -76,6 +81,14 @@ def kl_interval(
     -------
     lower, upper : ndarray
 
+    See Also
+    --------
+    mislabeling_interval : For the entries of a matrix.
+
+    References
+    ----------
+    .. [1] A. Maurer, "A note on the PAC-Bayesian theorem", 2004.
+
     Examples
     --------
     >>> lower, upper = kl_interval(0.0, np.log(2))
@@ -116,6 +129,24 @@ def _binary_kl(p: Floats, q: Floats) -> Floats:
 
 
 def kl_budget(n: Floats | float, epsilon: float, kl: float = 0.0) -> Floats:
+    """What kl(p̂‖p) may be with probability 1 − ε, for every Q at once.
+
+    Parameters
+    ----------
+    n : float or ndarray
+        Number of rows; 0 allows everything.
+    epsilon : float in (0, 1)
+    kl : float, default=0.0
+        KL(Q‖P).
+
+    Returns
+    -------
+    budget : ndarray
+
+    References
+    ----------
+    .. [1] A. Maurer, "A note on the PAC-Bayesian theorem", 2004.
+    """
     # Maurer's lemma: E exp(n kl(p̂‖p)) ≤ 2√n; nothing is known without a row.
     rows = np.asarray(n, dtype=np.float64)
     safe = np.maximum(rows, 1.0)

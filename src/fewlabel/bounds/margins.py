@@ -68,6 +68,14 @@ def margin_sums(votes: ArrayLike, label_proba: ArrayLike) -> MarginSums:
     votes : array-like of shape (n_samples, n_classes)
     label_proba : array-like of shape (n_samples, n_classes), or class codes of shape (n_samples,)
 
+    Returns
+    -------
+    sums : MarginSums
+
+    See Also
+    --------
+    margin_moments : Moments of the margin from these sums.
+
     Examples
     --------
     >>> sums = margin_sums([[0.75, 0.25], [0.25, 0.75]], [0, 0])
@@ -143,6 +151,15 @@ def margin_moments(
     Returns
     -------
     first, second : float
+
+    See Also
+    --------
+    c_bound : The bound made of them.
+    margin : The margin of each row.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:prob-cbound and thm:w-cbound.
 
     Examples
     --------

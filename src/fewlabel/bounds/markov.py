@@ -27,6 +27,29 @@ def gibbs_bound(
     :math:`R(B_Q) \le \mathbb{E}[\psi - w] + 2\,\mathbb{E}[w\,\ell]`, :math:`w=1/(\lambda+\delta)`.
     ``label_proba`` is then :math:`P(\hat Y=c\mid x)`; with drawn labels the number is an estimate.
 
+    Parameters
+    ----------
+    votes : array-like of shape (n_samples, n_classes)
+    label_proba : array-like of shape (n_samples, n_classes), or class codes of shape (n_samples,)
+        :math:`P(Y=c\mid x)`, or the labels.
+    mislabeling : array-like of shape (n_classes, n_classes), or None
+        :math:`p_{i,j}=P(\hat Y=i\mid Y=j)`. None: the labels are right.
+    relaxation : float, default=0.0
+        λ, see :func:`c_bound_imperfect`.
+
+    Returns
+    -------
+    bound : float
+
+    See Also
+    --------
+    tandem_bound : Second order, smaller if the voters err apart.
+    gibbs_risk : The expectation on the right.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:one-ex-risk-mislab-bound, for the correction.
+
     Examples
     --------
     >>> gibbs_bound([[0.75, 0.25], [0.5, 0.5]], [0, 0])
@@ -53,6 +76,29 @@ def tandem_bound(
     votes are all that is needed; the right side bounds the error for soft votes too, since
     :math:`B_Q(x)\ne y` implies :math:`v_Q(x,y)\le 1/2`. With ``mislabeling``, corrected as in
     :func:`gibbs_bound`; the paper names this combination and leaves it open.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_samples, n_classes)
+    label_proba : array-like of shape (n_samples, n_classes), or class codes of shape (n_samples,)
+        :math:`P(Y=c\mid x)`, or the labels.
+    mislabeling : array-like of shape (n_classes, n_classes), or None
+        :math:`p_{i,j}=P(\hat Y=i\mid Y=j)`. None: the labels are right.
+    relaxation : float, default=0.0
+        λ, see :func:`c_bound_imperfect`.
+
+    Returns
+    -------
+    bound : float
+
+    See Also
+    --------
+    gibbs_bound : First order.
+    second_order_posterior : The Q that minimises it.
+
+    References
+    ----------
+    .. [1] Masegosa et al. (2020), Second order PAC-Bayesian bounds for the weighted majority vote.
 
     Examples
     --------

@@ -49,6 +49,22 @@ def mislabeling_report(mislabeling: ArrayLike) -> MislabelingReport:
 
     Raises ``ValueError`` if the columns are not distributions: then it is no mislabelling matrix.
 
+    Parameters
+    ----------
+    mislabeling : array-like of shape (n_classes, n_classes)
+
+    Returns
+    -------
+    report : MislabelingReport
+
+    See Also
+    --------
+    smallest_relaxation : The λ that mends it.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:one-ex-risk-mislab-bound.
+
     Examples
     --------
     >>> print(mislabeling_report([[0.5, 0.75], [0.5, 0.25]]))
@@ -85,6 +101,16 @@ def one_example_bound(
     bound : ndarray of shape (n_samples,)
         A guarantee if both distributions are the true ones and Ŷ depends on x through Y only.
 
+    See Also
+    --------
+    chittineni_bound : An older bound, of the optimal classifier.
+    c_bound_imperfect : A bound on the mean over rows.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:one-ex-risk-mislab-bound and
+       eq:one-x-mislabel-ineq-with-lam.
+
     Examples
     --------
     >>> one_example_bound([[0.9, 0.1]], [[0.75, 0.25]], [[0.75, 0.25], [0.25, 0.75]]).tolist()
@@ -112,6 +138,23 @@ def chittineni_bound(
 
     It bounds the error :math:`r^*(x) = 1-\max_c P(Y=c\mid x)` of the *optimal* classifier and says
     nothing about another one. Its correction β is the same for every predicted class.
+
+    Parameters
+    ----------
+    votes, imperfect_proba : array-like of shape (n_samples, n_classes)
+    mislabeling : array-like of shape (n_classes, n_classes)
+
+    Returns
+    -------
+    bound : ndarray of shape (n_samples,)
+
+    See Also
+    --------
+    one_example_bound : The bound of the paper.
+
+    References
+    ----------
+    .. [1] C. Chittineni, "Learning with imperfectly labeled patterns", 1980, Eq. 3.14.
 
     Examples
     --------

@@ -40,6 +40,24 @@ def imperfect_proba(label_proba: ArrayLike, mislabeling: ArrayLike) -> Floats:
 
     .. math:: P(\hat Y=i\mid x) = \sum_j p_{i,j}\,P(Y=j\mid x)
 
+    Parameters
+    ----------
+    label_proba : array-like of shape (n_samples, n_classes)
+        :math:`P(Y=c\mid x)`.
+    mislabeling : array-like of shape (n_classes, n_classes)
+
+    Returns
+    -------
+    imperfect_proba : ndarray of shape (n_samples, n_classes)
+
+    See Also
+    --------
+    mislabeling_matrix : The matrix, from counts.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), eq:mislab-prob-transformation.
+
     Examples
     --------
     >>> imperfect_proba([[1.0, 0.0]], [[0.75, 0.5], [0.25, 0.5]]).tolist()
@@ -78,6 +96,15 @@ def mislabeling_matrix(counts: ArrayLike, *, smoothing: float = 1.0) -> Floats:
     matrix : ndarray of shape (n_classes, n_classes)
         Columns sum to 1.
 
+    See Also
+    --------
+    held_out_counts, confident_counts, expected_counts, anchor_counts : Ways to count.
+    mislabeling_interval : Limits of the entries.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), eq:mislab-model.
+
     Examples
     --------
     >>> mislabeling_matrix([[3, 0], [1, 4]], smoothing=0).tolist()
@@ -103,7 +130,16 @@ def mislabeling_matrix(counts: ArrayLike, *, smoothing: float = 1.0) -> Floats:
 
 
 def check_counts(counts: ArrayLike) -> Floats:
-    """Return counts of (imperfect, true) labels as a square, non-negative matrix."""
+    """Return counts of (imperfect, true) labels as a square, non-negative matrix.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_classes, n_classes)
+
+    Returns
+    -------
+    counts : ndarray of shape (n_classes, n_classes)
+    """
     n = np.asarray(counts, dtype=np.float64)
     if n.ndim != 2 or n.shape[0] != n.shape[1] or len(n) < 2:
         raise ValueError(f"counts must be a square matrix, at least 2 x 2. Got shape {n.shape}.")
@@ -122,6 +158,20 @@ def held_out_counts(y_true: ArrayLike, y_imperfect: ArrayLike, n_classes: int) -
     (:func:`fewlabel.assess.held_out.out_of_bag_votes`) or cross-fitted
     (:func:`fewlabel.assess.held_out.cross_fitted_votes`). With the true labels of the
     pseudo-labelled rows it gives the true matrix of those rows.
+
+    Parameters
+    ----------
+    y_true, y_imperfect : array-like of int of shape (n_samples,)
+    n_classes : int
+
+    Returns
+    -------
+    counts : ndarray of shape (n_classes, n_classes)
+        Row: imperfect label; column: true label.
+
+    See Also
+    --------
+    mislabeling_matrix : The matrix of these counts.
 
     Examples
     --------
@@ -147,6 +197,18 @@ def confident_counts(y_imperfect: ArrayLike, label_proba: ArrayLike) -> Floats:
     y_imperfect : array-like of int of shape (n_samples,)
     label_proba : array-like of shape (n_samples, n_classes)
         From a model that did not see these labels.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_classes, n_classes)
+
+    See Also
+    --------
+    mislabeling_matrix : The matrix of these counts.
+
+    References
+    ----------
+    .. [1] C. Northcutt, L. Jiang and I. Chuang, "Confident learning", 2021.
 
     Examples
     --------
@@ -203,6 +265,14 @@ def expected_counts(
     max_iter, tol
         Stop after so many steps or when no entry of the matrix moves by more than ``tol``.
 
+    Returns
+    -------
+    counts : ndarray of shape (n_classes, n_classes)
+
+    See Also
+    --------
+    mislabeling_matrix : The matrix of these counts.
+
     Examples
     --------
     >>> expected_counts([0, 1], [[1.0, 0.0], [0.0, 1.0]]).tolist()
@@ -258,6 +328,18 @@ def anchor_counts(
     known_counts : array-like of shape (n_classes, n_classes), optional
         Counts over labelled rows to add, of :func:`held_out_counts`.
     share : float in (0, 1], default=0.05
+
+    Returns
+    -------
+    counts : ndarray of shape (n_classes, n_classes)
+
+    See Also
+    --------
+    mislabeling_matrix : The matrix of these counts.
+
+    References
+    ----------
+    .. [1] C. Scott, "A rate of convergence for mixture proportion estimation", 2015.
 
     Examples
     --------

@@ -45,6 +45,24 @@ def mislabeling_radius(class_counts: ArrayLike, epsilon: float) -> Floats:
     the formula is meaningless). ``epsilon`` is the failure probability of *one* entry: for all
     K² entries at once pass ε/K². Infinite for a class without rows.
 
+    Parameters
+    ----------
+    class_counts : array-like of shape (n_classes,)
+        Labelled rows of each class.
+    epsilon : float in (0, 1)
+
+    Returns
+    -------
+    radius : ndarray of shape (n_classes,)
+
+    See Also
+    --------
+    mislabeling_interval : The exact interval, never wider.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), prop:pac-bound-mislab-mat.
+
     Examples
     --------
     >>> mislabeling_radius([100, 400, 0], 0.05).round(4).tolist()
@@ -71,6 +89,16 @@ def mislabeling_interval(
     -------
     lower, upper : ndarray of shape (n_classes, n_classes)
         [0, 1] in the column of a class without rows.
+
+    See Also
+    --------
+    mislabeling_radius : The paper's radius.
+    mislabeling_matrix : An estimate instead of limits.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), prop:pac-bound-mislab-mat.
+    .. [2] A. Maurer, "A note on the PAC-Bayesian theorem", 2004.
     """
     n = check_counts(counts)
     if (n != np.round(n)).any():
@@ -168,6 +196,16 @@ def pac_bayes_c_bound(
     Returns
     -------
     bound : PacBayesBound
+
+    See Also
+    --------
+    c_bound_imperfect : The bound on the given rows.
+    kl_divergence : The price of a learned Q.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:pac-bayesian-cbound.
+    .. [2] A. Maurer, "A note on the PAC-Bayesian theorem", 2004.
 
     Examples
     --------

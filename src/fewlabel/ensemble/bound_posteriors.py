@@ -45,6 +45,20 @@ def minimise(
 
     The starts are P, the uniform Q, each voter alone and the given ones, without those that weigh
     a voter that P excludes.
+
+    Parameters
+    ----------
+    bound : callable
+        From Q to the bound and its gradient.
+    prior : ndarray of shape (n_voters,)
+    penalty : float
+        Of KL(Q‖P); infinite: the prior.
+    given : iterable of ndarray, optional
+        More starts.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_voters,)
     """
     if not penalty >= 0:
         raise ValueError(f"penalty must be a number >= 0. Got {penalty} instead.")
@@ -115,6 +129,15 @@ def tandem_losses(
         Symmetric, positive semidefinite; :math:`4\,q^\top A\,q` is :func:`fewlabel.tandem_bound`
         of the mixed vote if all rows weigh the same.
 
+    See Also
+    --------
+    second_order_posterior : The Q that minimises their mean.
+    tandem_bound : The bound.
+
+    References
+    ----------
+    .. [1] Masegosa et al. (2020), Second order PAC-Bayesian bounds for the weighted majority vote.
+
     Examples
     --------
     >>> tandem_losses([[[1, 0], [0, 1]], [[0, 1], [0, 1]]], [0, 0]).tolist()
@@ -166,6 +189,15 @@ def second_order_posterior(
     -------
     weights : ndarray of shape (n_voters,)
 
+    See Also
+    --------
+    learn_posterior : With labelled and unlabelled rows.
+    tandem_losses : The matrix of the quadratic form.
+
+    References
+    ----------
+    .. [1] Masegosa et al. (2020), Second order PAC-Bayesian bounds for the weighted majority vote.
+
     Examples
     --------
     Three voters, each wrong on another row of three: only together they are right on all.
@@ -179,6 +211,18 @@ def second_order_posterior(
 
 
 def quadratic(losses: Floats) -> _Objective:
+    r"""The second-order bound as a function of Q.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_voters, n_voters)
+
+    Returns
+    -------
+    bound : callable
+        From Q to :math:`4\,q^\top A\,q` and its gradient.
+    """
+
     def bound(q: Floats) -> tuple[float, Floats]:
         slope = 8.0 * losses @ q
         return float(q @ slope) / 2.0, slope
@@ -237,11 +281,20 @@ def c_bound_posterior(
         Never worse than one of the starts. The bounds are not convex in Q, and CBIL jumps where
         :math:`B_Q(x)` changes, so a better Q may exist.
 
+    See Also
+    --------
+    learn_posterior : With all that it needs made from the votes.
+    c_bound, c_bound_imperfect : The bounds.
+
     Notes
     -----
     Where :math:`\mu_1\le 0` a C-bound does not apply. The trivial 1 has no slope, so
     :math:`\psi-\mu_1\ge 1` stands for it there: the first-order bound
     :math:`1\{M\le 0\}\le 1-M`, to which the C-bound is continuous at :math:`\mu_1=0`.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), (CB) and (CBIL).
 
     Examples
     --------

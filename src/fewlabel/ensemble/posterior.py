@@ -57,6 +57,18 @@ Method = Literal["uniform", "gibbs", "second-order", "c-bound"]
 def uniform_posterior(n_voters: int) -> Floats:
     """The same weight for each voter, as in the paper's experiments.
 
+    Parameters
+    ----------
+    n_voters : int
+
+    Returns
+    -------
+    weights : ndarray of shape (n_voters,)
+
+    See Also
+    --------
+    gibbs_posterior : Weights by the voters' errors.
+
     Examples
     --------
     >>> uniform_posterior(4).tolist()
@@ -90,6 +102,11 @@ def gibbs_posterior(
     -------
     weights : ndarray of shape (n_voters,)
 
+    See Also
+    --------
+    learn_posterior : Any of the methods by name.
+    kl_divergence : How far Q is from P.
+
     Notes
     -----
     For each fixed β, with probability 1 − ε and for all Q at once, the error of a voter drawn from
@@ -101,6 +118,10 @@ def gibbs_posterior(
     (Catoni, 2007) and this Q minimises it. With :math:`\beta\propto\sqrt n` both prices fall like
     :math:`1/\sqrt n`: the differences between voters count once they exceed the noise of the
     errors.
+
+    References
+    ----------
+    .. [1] O. Catoni, "PAC-Bayesian supervised classification", 2007.
 
     Examples
     --------
@@ -184,6 +205,14 @@ def learn_posterior(
     Returns
     -------
     posterior : Posterior
+
+    See Also
+    --------
+    gibbs_posterior, second_order_posterior, c_bound_posterior : The methods one by one.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Section 7, which leaves the choice of Q open.
 
     Examples
     --------
