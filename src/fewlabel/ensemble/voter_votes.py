@@ -118,7 +118,7 @@ def mix_votes(weights: ArrayLike, voter_votes: ArrayLike) -> Floats:
     return np.tensordot(check_weighting(weights, len(voters), "weights"), voters, axes=1)
 
 
-def someone_voted(weights: Floats, voter_votes: Floats) -> NDArray[np.bool_]:
+def has_votes(weights: Floats, voter_votes: Floats) -> NDArray[np.bool_]:
     """Rows for which a voter that has weight voted.
 
     The mixed vote for the others is the same for every class: its winner means nothing.
