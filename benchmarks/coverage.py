@@ -17,14 +17,10 @@ import numpy as np
 from scipy.stats import binomtest
 
 from benchmarks import _page
+from fewlabel.bounds.concentration import kl_divergence
 from fewlabel.bounds.margins import margin_sums
 from fewlabel.bounds.mislabeling import held_out_counts
-from fewlabel.bounds.pac_bayes import (
-    PacBayesBound,
-    kl_divergence,
-    mislabeling_interval,
-    pac_bayes_c_bound,
-)
+from fewlabel.bounds.pac_bayes import PacBayesBound, mislabeling_interval, pac_bayes_c_bound
 
 EPSILON = 0.05
 Array = np.ndarray[Any, Any]

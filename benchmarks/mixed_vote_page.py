@@ -48,7 +48,7 @@ page says how its parts were chosen and what each brings. It is written by
 Families, constants and defaults were chosen on splits of our own (seeds 1000 and above, at most
 10,000 rows of a data set) and on data sets that come with scikit-learn. The paper's twenty splits
 were used once, for the first table below, after all choices were made. Exp(−3·√l·error) was in the
-first prototype; other temperatures were no better on our splits.
+first prototype; other inverse temperatures were no better on our splits.
 """
 
 
@@ -198,8 +198,8 @@ def _ablation(lines: list[Line]) -> Iterator[str]:
                 "Q gibbs": "Gibbs (default)",
                 "Q second-order": "second-order bound",
                 "Q c-bound": "C-bound, imperfect labels",
-                "temperature 1": "Gibbs, temperature 1",
-                "temperature 6": "Gibbs, temperature 6",
+                "temperature 1": "Gibbs, inverse temperature 1",
+                "temperature 6": "Gibbs, inverse temperature 6",
                 "out of bag": "Gibbs, forest judged out of bag",
             }.items()
             for when in ("before", "after")
@@ -272,7 +272,7 @@ def _reading(lines: list[Line]) -> Iterator[str]:
         f"- Self-learning: {gain(default, first)}; the second round adds next to nothing.\n"
         f"- Thresholds from the bound against a fixed 0.7: "
         f"{gain(default, variant('policy fixed'))}.\n"
-        f"- Within the noise of so few splits (a few thousandths): the temperature "
+        f"- Within the noise of so few splits (a few thousandths): the inverse temperature "
         f"(6: {gain(variant('temperature 6'), default)}), calibration (none: "
         f"{gain(variant('calibrate none'), default)}, all: "
         f"{gain(variant('calibrate all'), default)}), who is trained again (all: "

@@ -472,7 +472,6 @@ def c_bound_objective(q, held_out, y, unlabeled, imperfect, P, lam, penalty, p):
     return value + (penalty * kl_of_weights(q, p) if penalty else 0.0)
 
 
-<<<<<<< HEAD
 # --- audit: limits for the number of wrong labels of a finite table ---------------------------
 
 
@@ -538,7 +537,8 @@ def checks_needed(N, allowed, wrong, delta, power):
         if tolerated and hypergeometric_cdf(max(tolerated), N, wrong, s) >= power:
             return s
     raise AssertionError("whoever checks all rows knows")
-=======
+
+
 # --- how wrong the labels are -----------------------------------------------------------------
 
 
@@ -626,4 +626,3 @@ def mann_whitney(values, first):
     n_1 = sum(first)
     var = n_1 * (n - n_1) / (n * (n - 1)) * sum((r - mean) ** 2 for r in rank)
     return sum(r - mean for r, f in zip(rank, first) if f) / var**0.5 if var else 0.0
->>>>>>> estimate

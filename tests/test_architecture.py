@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +31,8 @@ ROOMS = [
     "report",
     "cli",
 ]
+MAX_MODULE = 400
+MAX_FUNCTION = 40
 FILES = [path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.stem in ROOMS]
 
 
@@ -52,6 +56,27 @@ def test_rooms_import_those_above_them_only(path):
     }
     # The one convenience that reaches down, from inside a function: clf.report().
     assert below <= ({"fewlabel.report"} if room in ("self_learning", "ensemble") else set())
+
+
+def code_lines(path: Path) -> dict[int, str]:
+    """Lines with code: no blank lines, comments or docstrings."""
+    source = path.read_text()
+    lines = dict(enumerate(source.splitlines(), 1))
+    quiet = {n for n, line in lines.items() if not line.strip() or line.strip().startswith("#")}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
+            quiet |= set(range(node.lineno, node.end_lineno + 1))
+    return {n: line for n, line in lines.items() if n not in quiet}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_functions_and_modules_are_short(path):
+    assert len(path.read_text().splitlines()) <= MAX_MODULE
+    counted = code_lines(path)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            length = sum(node.lineno <= n <= node.end_lineno for n in counted)
+            assert length <= MAX_FUNCTION, f"{node.name} has {length} lines of code"
 
 
 def test_one_module_touches_the_internals_of_scikit_learn():
@@ -86,6 +111,27 @@ def test_public_names_exist_and_are_typed():
     assert set(fewlabel.__all__) <= set(dir(fewlabel))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         fewlabel.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_type_checkers_see_the_class(checker, tmp_path):
+    command = shutil.which(checker, path=f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}")
+    if command is None:
+        pytest.skip(f"{checker} is not installed")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from fewlabel import FewLabelClassifier\nreveal_type(FewLabelClassifier())\n"
+    )
+    # From the root, whose settings and cache they use; the package may be installed elsewhere.
+    environment = {**os.environ, "MYPYPATH": str(SOURCE.parent)}
+    answer = subprocess.run(
+        [command, str(script)],
+        capture_output=True,
+        text=True,
+        cwd=SOURCE.parents[1],
+        env=environment,
+    )
+    assert 'FewLabelClassifier"' in answer.stdout, answer.stdout + answer.stderr
 
 
 def test_product_code_knows_no_workplace():

@@ -16,13 +16,13 @@ from fewlabel.bounds.cbound import (
     alpha_delta,
     c_bound,
     c_bound_imperfect,
-    gibbs_bound,
     relaxation_trace,
     smallest_relaxation,
-    tandem_bound,
 )
 from fewlabel.bounds.margins import margin_moments, margin_sums
-from fewlabel.bounds.mislabeling import imperfect_proba, one_example_bound
+from fewlabel.bounds.markov import gibbs_bound, tandem_bound
+from fewlabel.bounds.mislabeled_error import one_example_bound
+from fewlabel.bounds.mislabeling import imperfect_proba
 from fewlabel.bounds.table import bounds_table
 from fewlabel.bounds.votes import bayes_risk
 from support.strategies import mislabeled, mislabeling_matrices, votes_and_proba

@@ -15,16 +15,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 import reference
 from fewlabel.assess.held_out import cross_fitted_votes, out_of_bag_votes
+from fewlabel.bounds.mislabeled_error import chittineni_bound, mislabeling_report, one_example_bound
 from fewlabel.bounds.mislabeling import (
     anchor_counts,
-    chittineni_bound,
     confident_counts,
     expected_counts,
     held_out_counts,
     imperfect_proba,
     mislabeling_matrix,
-    mislabeling_report,
-    one_example_bound,
 )
 from support.strategies import distributions, mislabeled, mislabeling_matrices, votes_and_proba
 

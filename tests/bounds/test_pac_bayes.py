@@ -12,15 +12,10 @@ from scipy.stats import binomtest
 import reference
 from benchmarks.coverage import CASES, EPSILON, simulate
 from fewlabel.bounds.cbound import alpha_delta, c_bound, c_bound_imperfect
+from fewlabel.bounds.concentration import kl_divergence, kl_interval
 from fewlabel.bounds.margins import margin_moments
 from fewlabel.bounds.mislabeling import imperfect_proba, mislabeling_matrix
-from fewlabel.bounds.pac_bayes import (
-    kl_divergence,
-    kl_interval,
-    mislabeling_interval,
-    mislabeling_radius,
-    pac_bayes_c_bound,
-)
+from fewlabel.bounds.pac_bayes import mislabeling_interval, mislabeling_radius, pac_bayes_c_bound
 from support.strategies import mislabeled
 
 COUNTS = np.array([[950, 20, 10], [30, 960, 15], [20, 20, 975]])

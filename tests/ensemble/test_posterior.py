@@ -15,17 +15,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fewlabel
 import reference
-from fewlabel.bounds.cbound import (
-    alpha_delta,
-    c_bound,
-    c_bound_of,
-    class_correction,
-    gibbs_bound,
-    tandem_bound,
-)
+from fewlabel.bounds.cbound import alpha_delta, c_bound, c_bound_of, class_correction
+from fewlabel.bounds.concentration import kl_divergence
 from fewlabel.bounds.margins import margin_sums
+from fewlabel.bounds.markov import gibbs_bound, tandem_bound
 from fewlabel.bounds.mislabeling import held_out_counts, imperfect_proba, mislabeling_matrix
-from fewlabel.bounds.pac_bayes import kl_divergence, pac_bayes_c_bound
+from fewlabel.bounds.pac_bayes import pac_bayes_c_bound
 from fewlabel.bounds.table import bounds_table
 from fewlabel.bounds.transductive import risk_bound
 from fewlabel.bounds.votes import bayes_risk, iter_voters, vote_matrix
@@ -149,32 +144,32 @@ error_vectors = st.lists(st.floats(0, 1), min_size=1, max_size=8).map(np.array)
 
 
 @given(error_vectors, st.integers(1, 10**6), st.floats(0, 50))
-def test_gibbs_weighs_better_voters_more(errors, n_rows, temperature):
-    q = gibbs_posterior(errors, n_rows, temperature=temperature)
+def test_gibbs_weighs_better_voters_more(errors, n_rows, inverse_temperature):
+    q = gibbs_posterior(errors, n_rows, inverse_temperature=inverse_temperature)
     assert q.sum() == pytest.approx(1.0)
     assert (np.diff(q[np.argsort(errors)]) <= 1e-15).all()
     assert q[errors.argmin()] >= q.max() - 1e-15
 
 
 @given(error_vectors, st.integers(1, 1000), st.floats(0, 5), st.floats(-1, 1))
-def test_gibbs_sees_differences_of_errors_only(errors, n_rows, temperature, shift):
-    q = gibbs_posterior(errors, n_rows, temperature=temperature)
-    shifted = gibbs_posterior(errors + shift, n_rows, temperature=temperature)
+def test_gibbs_sees_differences_of_errors_only(errors, n_rows, inverse_temperature, shift):
+    q = gibbs_posterior(errors, n_rows, inverse_temperature=inverse_temperature)
+    shifted = gibbs_posterior(errors + shift, n_rows, inverse_temperature=inverse_temperature)
     np.testing.assert_allclose(q, shifted, atol=1e-10)
 
 
 @given(error_vectors, st.integers(1, 1000), st.integers(0, 2**32 - 1))
-def test_gibbs_of_temperature_zero_is_the_prior(errors, n_rows, seed):
+def test_gibbs_of_inverse_temperature_zero_is_the_prior(errors, n_rows, seed):
     prior = np.random.default_rng(seed).dirichlet(np.ones(len(errors)))
-    q = gibbs_posterior(errors, n_rows, temperature=0.0, prior=prior)
+    q = gibbs_posterior(errors, n_rows, inverse_temperature=0.0, prior=prior)
     np.testing.assert_allclose(q, prior, atol=1e-12)
 
 
 @given(error_vectors, st.integers(1, 400), st.floats(0.1, 5), st.integers(0, 2**32 - 1))
-def test_no_other_q_has_a_smaller_gibbs_objective(errors, n_rows, temperature, seed):
+def test_no_other_q_has_a_smaller_gibbs_objective(errors, n_rows, inverse_temperature, seed):
     prior = np.random.default_rng(seed).dirichlet(np.full(len(errors), 5.0))
-    beta = temperature * np.sqrt(n_rows)
-    q = gibbs_posterior(errors, n_rows, temperature=temperature, prior=prior)
+    beta = inverse_temperature * np.sqrt(n_rows)
+    q = gibbs_posterior(errors, n_rows, inverse_temperature=inverse_temperature, prior=prior)
     least = reference.gibbs_objective(q, errors, beta, prior)
     # Donsker and Varadhan: the minimum is −ln E_P[exp(−β error)] / β.
     assert least == pytest.approx(-np.log(prior @ np.exp(-beta * errors)) / beta, abs=1e-9)
@@ -197,7 +192,7 @@ def test_gibbs_is_what_a_minimiser_finds():
 
 
 def test_gibbs_is_stable_and_keeps_excluded_voters_out():
-    q = gibbs_posterior([0.0, 0.5, 1.0], 10**12, temperature=1e6, prior=[0, 1, 1])
+    q = gibbs_posterior([0.0, 0.5, 1.0], 10**12, inverse_temperature=1e6, prior=[0, 1, 1])
     assert q.tolist() == [0.0, 1.0, 0.0]
 
 
@@ -210,7 +205,7 @@ def test_gibbs_is_stable_and_keeps_excluded_voters_out():
         ({"errors": [], "n_rows": 5}, "errors must be a vector"),
         ({"errors": [0.1], "n_rows": 0}, "n_rows must be at least 1"),
         ({"errors": [0.1], "n_rows": np.nan}, "n_rows must be at least 1"),
-        ({"errors": [0.1], "n_rows": 5, "temperature": -1}, "temperature must be"),
+        ({"errors": [0.1], "n_rows": 5, "inverse_temperature": -1}, "inverse_temperature must be"),
         ({"errors": [0.1], "n_rows": 5, "prior": [1, 1]}, r"prior must have shape \(1,\)"),
         ({"errors": [0.1], "n_rows": 5, "prior": [-1]}, "prior must be finite"),
     ],
@@ -420,7 +415,7 @@ def test_learned_weights_are_a_distribution_with_its_price(method, with_unlabele
     np.testing.assert_array_equal(posterior.errors, evidence.errors)
     if method != "uniform":  # the first two voters are far better than the last three
         assert posterior.weights[:2].sum() > posterior.weights[3:].sum()
-        frozen = learn_posterior(method, evidence, prior=prior, temperature=0.0)
+        frozen = learn_posterior(method, evidence, prior=prior, inverse_temperature=0.0)
         assert frozen.kl == pytest.approx(0.0, abs=1e-12)
 
 
@@ -524,8 +519,8 @@ def test_unknown_methods_are_named():
     evidence, _ = sample_evidence()
     with pytest.raises(ValueError, match=r"method must be one of 'uniform', .* Got 'boosting'"):
         learn_posterior("boosting", evidence)
-    with pytest.raises(ValueError, match="temperature must be"):
-        learn_posterior("c-bound", evidence, temperature=np.inf)
+    with pytest.raises(ValueError, match="inverse_temperature must be"):
+        learn_posterior("c-bound", evidence, inverse_temperature=np.inf)
 
 
 def test_public_names():

@@ -116,7 +116,7 @@ def check_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float6
     return weight
 
 
-def check_labels(labels: ArrayLike, votes: NDArray[np.float64]) -> NDArray[np.float64]:
+def check_label_distribution(labels: ArrayLike, votes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return label probabilities of the votes' shape; class codes put all of it on one class."""
     array = np.asarray(labels)
     if array.ndim == 1:

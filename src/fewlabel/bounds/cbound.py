@@ -48,6 +48,23 @@ def alpha_delta(mislabeling: ArrayLike) -> tuple[Floats, Floats]:
     with :math:`p_{i,j}=P(\hat Y=i\mid Y=j)` (thm:one-ex-risk-mislab-bound). The maximum runs over
     the **row** of c; the text of the paper says column, its formulas say row.
 
+    Parameters
+    ----------
+    mislabeling : array-like of shape (n_classes, n_classes)
+        :math:`p_{i,j}`; columns sum to 1.
+
+    Returns
+    -------
+    alpha, delta : ndarray of shape (n_classes,)
+
+    See Also
+    --------
+    mislabeling_report : The same for people to read.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:one-ex-risk-mislab-bound.
+
     Examples
     --------
     >>> alpha, delta = alpha_delta([[0.75, 0.5], [0.25, 0.5]])
@@ -69,7 +86,19 @@ def off_diagonal(matrix: Floats) -> Floats:
 def class_correction(
     sums: MarginSums, mislabeling: ArrayLike | None, relaxation: float
 ) -> Correction:
-    """The correction for each class that is predicted; zero for the others."""
+    r"""The correction for each class that is predicted; zero for the others.
+
+    Parameters
+    ----------
+    sums : MarginSums
+    mislabeling : array-like of shape (n_classes, n_classes), or None
+    relaxation : float
+        λ; it must make :math:`\lambda+\delta_c>0` for each predicted class.
+
+    Returns
+    -------
+    correction : Correction
+    """
     n_classes = len(sums.rows)
     if mislabeling is None:
         return Correction(np.ones(n_classes), np.ones(n_classes))
@@ -98,7 +127,22 @@ def _relaxation_for(delta: Floats, gap: float = 1e-6) -> float:
 
 
 def cantelli_bound(psi: float, first: float, second: float) -> tuple[float, bool]:
-    """ψ − μ1²/μ2 and True, or the trivial 1.0 and False where it says nothing (μ1 ≤ 0)."""
+    """ψ − μ1²/μ2 and True, or the trivial 1.0 and False where it says nothing (μ1 ≤ 0).
+
+    Parameters
+    ----------
+    psi, first, second : float
+        ψ and the margin moments μ1, μ2.
+
+    Returns
+    -------
+    bound : float
+    applies : bool
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), lem:cantelli-chebyshev.
+    """
     if not (first > 0.0 and second > 0.0):
         return 1.0, False
     return psi - first**2 / second, True
@@ -136,10 +180,20 @@ def c_bound(votes: ArrayLike, label_proba: ArrayLike) -> float:
         1.0, with a :class:`TrivialBoundWarning`, where the bound does not apply
         (:math:`\mu_1\le 0`, which :math:`\mu_2=0` implies).
 
+    See Also
+    --------
+    c_bound_imperfect : With imperfect labels.
+    pac_bayes_c_bound : For new rows, with probability 1 − ε.
+    margin_moments : The moments in the formula.
+
     Notes
     -----
     A guarantee for the given rows if ``label_proba`` is their true label distribution; an estimate
     otherwise. A tie of the two highest votes has margin 0 and counts as an error.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:prob-cbound, (CB).
 
     Examples
     --------
@@ -179,6 +233,12 @@ def c_bound_imperfect(
     bound : float
         1.0, with a :class:`TrivialBoundWarning`, where :math:`\mu_1\le 0`. It may exceed 1.
 
+    See Also
+    --------
+    c_bound : With true labels.
+    relaxation_trace : For several λ at once.
+    mislabeling_matrix : The matrix, from counts.
+
     Notes
     -----
     A guarantee for the given rows if ``imperfect_proba`` and ``mislabeling`` are the true ones and
@@ -187,6 +247,10 @@ def c_bound_imperfect(
     :math:`P(\hat Y=B_Q(x)\mid x)\le\alpha(x)`; labels that agree with the vote more often than α
     contradict it, and the number can then fall below the error, even below 0. Pseudo-labels that
     the same voters made do so by their nature.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:w-cbound, (CBIL).
 
     Examples
     --------
@@ -220,6 +284,25 @@ def smallest_relaxation(votes: ArrayLike, mislabeling: ArrayLike, *, gap: float 
 
     λ + δ must be positive, not only non-negative, so ``gap`` is left above the infimum. The
     smallest λ is rarely the best one: see :func:`relaxation_trace`.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_samples, n_classes)
+    mislabeling : array-like of shape (n_classes, n_classes)
+    gap : float, default=1e-6
+        What λ + δ is at least.
+
+    Returns
+    -------
+    relaxation : float
+
+    See Also
+    --------
+    relaxation_trace : CBIL for several λ.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), eq:one-x-mislabel-ineq-with-lam.
 
     Examples
     --------
@@ -265,6 +348,15 @@ def relaxation_trace(
         ``applies`` is False, and ``bound`` the trivial 1.0, where λ is too small for a predicted
         class or :math:`\mu_1\le 0`.
 
+    See Also
+    --------
+    c_bound_imperfect : CBIL for one λ.
+    smallest_relaxation : The smallest λ that applies.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), sec:cbil-exp, the study of λ.
+
     Examples
     --------
     >>> trace = relaxation_trace([[0.9, 0.1]], [0], [[0.5, 0.5], [0.5, 0.5]], [0.0, 0.5])
@@ -287,55 +379,3 @@ def relaxation_trace(
     return RelaxationTrace(
         grid, np.array([value for value, _ in points]), np.array([ok for _, ok in points])
     )
-
-
-def gibbs_bound(
-    votes: ArrayLike,
-    label_proba: ArrayLike,
-    *,
-    mislabeling: ArrayLike | None = None,
-    relaxation: float = 0.0,
-) -> float:
-    r"""First-order bound: the majority vote errs at most twice as often as a random voter.
-
-    .. math:: R(B_Q) \le 2\,\mathbb{E}\sum_c P(Y=c\mid X)\,(1 - v_Q(X,c))
-
-    With ``mislabeling`` the labels are imperfect and the correction of
-    thm:one-ex-risk-mislab-bound is applied to each row, as in CBIL:
-    :math:`R(B_Q) \le \mathbb{E}[\psi - w] + 2\,\mathbb{E}[w\,\ell]`, :math:`w=1/(\lambda+\delta)`.
-    ``label_proba`` is then :math:`P(\hat Y=c\mid x)`; with drawn labels the number is an estimate.
-
-    Examples
-    --------
-    >>> gibbs_bound([[0.75, 0.25], [0.5, 0.5]], [0, 0])
-    0.75
-    """
-    sums = margin_sums(votes, label_proba)
-    return markov_bound_of(sums, class_correction(sums, mislabeling, relaxation), order=1)
-
-
-def tandem_bound(
-    votes: ArrayLike,
-    label_proba: ArrayLike,
-    *,
-    mislabeling: ArrayLike | None = None,
-    relaxation: float = 0.0,
-) -> float:
-    r"""Second-order bound of Masegosa et al. (2020) by the tandem loss.
-
-    .. math::
-        R(B_Q) \le 4\,\mathbb{E}_{h,h'\sim Q^2}\mathbb{E}\,1\{h(X)\ne Y\}1\{h'(X)\ne Y\}
-        = 4\,\mathbb{E}\sum_c P(Y=c\mid X)\,(1-v_Q(X,c))^2
-
-    Two voters drawn independently err together with probability :math:`(1-v_Q(x,y))^2`, so the
-    votes are all that is needed; the right side bounds the error for soft votes too, since
-    :math:`B_Q(x)\ne y` implies :math:`v_Q(x,y)\le 1/2`. With ``mislabeling``, corrected as in
-    :func:`gibbs_bound`; the paper names this combination and leaves it open.
-
-    Examples
-    --------
-    >>> tandem_bound([[0.75, 0.25], [0.5, 0.5]], [0, 0])
-    0.625
-    """
-    sums = margin_sums(votes, label_proba)
-    return markov_bound_of(sums, class_correction(sums, mislabeling, relaxation), order=2)

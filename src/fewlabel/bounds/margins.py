@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewlabel._core.arrays import Floats
-from fewlabel._core.checks import check_labels, check_same_shape, check_votes
+from fewlabel._core.checks import check_label_distribution, check_same_shape, check_votes
 
 # Rows of one pass of the kernel: the temporaries of that many rows stay in the processor's cache.
 _CHUNK_ROWS = 8192
@@ -68,6 +68,14 @@ def margin_sums(votes: ArrayLike, label_proba: ArrayLike) -> MarginSums:
     votes : array-like of shape (n_samples, n_classes)
     label_proba : array-like of shape (n_samples, n_classes), or class codes of shape (n_samples,)
 
+    Returns
+    -------
+    sums : MarginSums
+
+    See Also
+    --------
+    margin_moments : Moments of the margin from these sums.
+
     Examples
     --------
     >>> sums = margin_sums([[0.75, 0.25], [0.25, 0.75]], [0, 0])
@@ -75,7 +83,7 @@ def margin_sums(votes: ArrayLike, label_proba: ArrayLike) -> MarginSums:
     ([0.0, 1.0], [0.5, -0.5])
     """
     v = check_votes(votes)
-    proba = check_labels(label_proba, v)
+    proba = check_label_distribution(label_proba, v)
     starts = range(0, len(v), _CHUNK_ROWS)
     parts = (_chunk_sums(v[s : s + _CHUNK_ROWS], proba[s : s + _CHUNK_ROWS]) for s in starts)
     return MarginSums(*sum(parts, start=np.zeros((8, v.shape[1]))))
@@ -143,6 +151,15 @@ def margin_moments(
     Returns
     -------
     first, second : float
+
+    See Also
+    --------
+    c_bound : The bound made of them.
+    margin : The margin of each row.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:prob-cbound and thm:w-cbound.
 
     Examples
     --------

@@ -11,7 +11,7 @@ counts into the matrix and smooths classes with few rows. Every such matrix is a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,14 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import (
     check_codes,
-    check_label_proba,
     check_mislabeling,
     check_proba,
-    check_relaxation,
     check_same_shape,
-    check_votes,
 )
-from fewlabel.bounds.cbound import alpha_delta, off_diagonal
 
 # Few enough for the cache, and for BLAS not to split such narrow products over threads at a loss.
 _CHUNK_ROWS = 2048
@@ -39,49 +35,28 @@ def _chunks(n: int) -> Iterator[slice]:
 # --- the model -------------------------------------------------------------------------------
 
 
-class MislabelingReport(NamedTuple):
-    """What the bounds ask of a mislabelling matrix, class by class; arrays of shape (n_classes,).
-
-    ``broken`` marks the classes whose diagonal entry is not the largest of its row; ``rival`` is
-    the true class that is labelled so most often among the wrong ones.
-    """
-
-    alpha: Floats
-    delta: Floats
-    rival: NDArray[np.intp]
-    broken: NDArray[np.bool_]
-
-    def __str__(self) -> str:
-        if not self.broken.any():
-            return "Each class is labelled right more often than any other is mistaken for it."
-        return "\n".join(
-            f"class {c}: P(Ŷ={c}|Y={c}) = {self.alpha[c]:.4g} is not above "
-            f"P(Ŷ={c}|Y={self.rival[c]}) = {self.alpha[c] - self.delta[c]:.4g}; "
-            f"needs relaxation > {max(0.0, -self.delta[c]):.4g}"
-            for c in np.flatnonzero(self.broken)
-        )
-
-
-def mislabeling_report(mislabeling: ArrayLike) -> MislabelingReport:
-    r"""Check the assumption of thm:one-ex-risk-mislab-bound, :math:`p_{i,i}>p_{i,j}` for each row.
-
-    Raises ``ValueError`` if the columns are not distributions: then it is no mislabelling matrix.
-
-    Examples
-    --------
-    >>> print(mislabeling_report([[0.5, 0.75], [0.5, 0.25]]))
-    class 0: P(Ŷ=0|Y=0) = 0.5 is not above P(Ŷ=0|Y=1) = 0.75; needs relaxation > 0.25
-    class 1: P(Ŷ=1|Y=1) = 0.25 is not above P(Ŷ=1|Y=0) = 0.5; needs relaxation > 0.25
-    """
-    matrix = check_mislabeling(mislabeling)
-    alpha, delta = alpha_delta(matrix)
-    return MislabelingReport(alpha, delta, off_diagonal(matrix).argmax(axis=1), ~(delta > 0))
-
-
 def imperfect_proba(label_proba: ArrayLike, mislabeling: ArrayLike) -> Floats:
     r"""Distribution of the imperfect label (eq:mislab-prob-transformation).
 
     .. math:: P(\hat Y=i\mid x) = \sum_j p_{i,j}\,P(Y=j\mid x)
+
+    Parameters
+    ----------
+    label_proba : array-like of shape (n_samples, n_classes)
+        :math:`P(Y=c\mid x)`.
+    mislabeling : array-like of shape (n_classes, n_classes)
+
+    Returns
+    -------
+    imperfect_proba : ndarray of shape (n_samples, n_classes)
+
+    See Also
+    --------
+    mislabeling_matrix : The matrix, from counts.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), eq:mislab-prob-transformation.
 
     Examples
     --------
@@ -95,71 +70,6 @@ def imperfect_proba(label_proba: ArrayLike, mislabeling: ArrayLike) -> Floats:
     for rows in _chunks(len(proba)):
         np.matmul(proba[rows], matrix.T, out=imperfect[rows])
     return imperfect
-
-
-def one_example_bound(
-    votes: ArrayLike,
-    imperfect_proba: ArrayLike,
-    mislabeling: ArrayLike,
-    *,
-    relaxation: float = 0.0,
-) -> Floats:
-    r"""Bound on the error of the majority vote at each x (thm:one-ex-risk-mislab-bound).
-
-    .. math:: r(x) \le \frac{\hat r(x) - 1 + \lambda + \alpha(x)}{\lambda + \delta(x)}, \qquad
-        \hat r(x) = 1 - P(\hat Y = B_Q(x)\mid x)
-
-    Parameters
-    ----------
-    votes, imperfect_proba : array-like of shape (n_samples, n_classes)
-    mislabeling : array-like of shape (n_classes, n_classes)
-    relaxation : float, default=0.0
-        λ ≥ 0 (eq:one-x-mislabel-ineq-with-lam). Rows with :math:`\lambda+\delta(x)\le 0`, where
-        the theorem says nothing, get ``inf``.
-
-    Returns
-    -------
-    bound : ndarray of shape (n_samples,)
-        A guarantee if both distributions are the true ones and Ŷ depends on x through Y only.
-
-    Examples
-    --------
-    >>> one_example_bound([[0.9, 0.1]], [[0.75, 0.25]], [[0.75, 0.25], [0.25, 0.75]]).tolist()
-    [0.0]
-    """
-    v = check_votes(votes)
-    proba = check_label_proba(imperfect_proba, v)
-    lam = check_relaxation(relaxation)
-    alpha, delta = alpha_delta(mislabeling)
-    check_same_shape(delta, v[0], "a row of mislabeling", "a row of votes")
-    best = v.argmax(axis=1)
-    scale = np.full(len(delta), np.inf)
-    np.divide(1.0, lam + delta, out=scale, where=lam + delta > 0)
-    excess = (lam + alpha)[best] - proba[np.arange(len(v)), best]
-    applies = np.isfinite(scale)[best]
-    return np.multiply(excess, scale[best], out=np.full(len(v), np.inf), where=applies)
-
-
-def chittineni_bound(
-    votes: ArrayLike, imperfect_proba: ArrayLike, mislabeling: ArrayLike
-) -> Floats:
-    r"""Bound of Chittineni (1980, Eq. 3.14) at each x, to compare :func:`one_example_bound` with.
-
-    .. math:: r^*(x) \le 1 - \frac{1-\hat r(x)}{\beta}, \qquad \beta = \max_i \sum_j p_{i,j}
-
-    It bounds the error :math:`r^*(x) = 1-\max_c P(Y=c\mid x)` of the *optimal* classifier and says
-    nothing about another one. Its correction β is the same for every predicted class.
-
-    Examples
-    --------
-    >>> chittineni_bound([[0.9, 0.1]], [[0.75, 0.25]], [[0.75, 0.25], [0.25, 0.75]]).tolist()
-    [0.25]
-    """
-    v = check_votes(votes)
-    proba = check_label_proba(imperfect_proba, v)
-    beta = check_mislabeling(mislabeling).sum(axis=1)
-    check_same_shape(beta, v[0], "a row of mislabeling", "a row of votes")
-    return 1.0 - proba[np.arange(len(v)), v.argmax(axis=1)] / beta.max()
 
 
 # --- from counts to the matrix ---------------------------------------------------------------
@@ -186,6 +96,15 @@ def mislabeling_matrix(counts: ArrayLike, *, smoothing: float = 1.0) -> Floats:
     matrix : ndarray of shape (n_classes, n_classes)
         Columns sum to 1.
 
+    See Also
+    --------
+    held_out_counts, confident_counts, expected_counts, anchor_counts : Ways to count.
+    mislabeling_interval : Limits of the entries.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), eq:mislab-model.
+
     Examples
     --------
     >>> mislabeling_matrix([[3, 0], [1, 4]], smoothing=0).tolist()
@@ -211,7 +130,16 @@ def mislabeling_matrix(counts: ArrayLike, *, smoothing: float = 1.0) -> Floats:
 
 
 def check_counts(counts: ArrayLike) -> Floats:
-    """Return counts of (imperfect, true) labels as a square, non-negative matrix."""
+    """Return counts of (imperfect, true) labels as a square, non-negative matrix.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_classes, n_classes)
+
+    Returns
+    -------
+    counts : ndarray of shape (n_classes, n_classes)
+    """
     n = np.asarray(counts, dtype=np.float64)
     if n.ndim != 2 or n.shape[0] != n.shape[1] or len(n) < 2:
         raise ValueError(f"counts must be a square matrix, at least 2 x 2. Got shape {n.shape}.")
@@ -230,6 +158,20 @@ def held_out_counts(y_true: ArrayLike, y_imperfect: ArrayLike, n_classes: int) -
     (:func:`fewlabel.assess.held_out.out_of_bag_votes`) or cross-fitted
     (:func:`fewlabel.assess.held_out.cross_fitted_votes`). With the true labels of the
     pseudo-labelled rows it gives the true matrix of those rows.
+
+    Parameters
+    ----------
+    y_true, y_imperfect : array-like of int of shape (n_samples,)
+    n_classes : int
+
+    Returns
+    -------
+    counts : ndarray of shape (n_classes, n_classes)
+        Row: imperfect label; column: true label.
+
+    See Also
+    --------
+    mislabeling_matrix : The matrix of these counts.
 
     Examples
     --------
@@ -255,6 +197,18 @@ def confident_counts(y_imperfect: ArrayLike, label_proba: ArrayLike) -> Floats:
     y_imperfect : array-like of int of shape (n_samples,)
     label_proba : array-like of shape (n_samples, n_classes)
         From a model that did not see these labels.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_classes, n_classes)
+
+    See Also
+    --------
+    mislabeling_matrix : The matrix of these counts.
+
+    References
+    ----------
+    .. [1] C. Northcutt, L. Jiang and I. Chuang, "Confident learning", 2021.
 
     Examples
     --------
@@ -311,6 +265,14 @@ def expected_counts(
     max_iter, tol
         Stop after so many steps or when no entry of the matrix moves by more than ``tol``.
 
+    Returns
+    -------
+    counts : ndarray of shape (n_classes, n_classes)
+
+    See Also
+    --------
+    mislabeling_matrix : The matrix of these counts.
+
     Examples
     --------
     >>> expected_counts([0, 1], [[1.0, 0.0], [0.0, 1.0]]).tolist()
@@ -366,6 +328,18 @@ def anchor_counts(
     known_counts : array-like of shape (n_classes, n_classes), optional
         Counts over labelled rows to add, of :func:`held_out_counts`.
     share : float in (0, 1], default=0.05
+
+    Returns
+    -------
+    counts : ndarray of shape (n_classes, n_classes)
+
+    See Also
+    --------
+    mislabeling_matrix : The matrix of these counts.
+
+    References
+    ----------
+    .. [1] C. Scott, "A rate of convergence for mixture proportion estimation", 2015.
 
     Examples
     --------

@@ -29,121 +29,11 @@ from numpy.typing import ArrayLike
 from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import check_relaxation, check_same_shape
 from fewlabel.bounds.cbound import Correction, cantelli_bound, off_diagonal
+from fewlabel.bounds.concentration import Inequality, kl_budget, kl_interval
 from fewlabel.bounds.margins import MarginSums, margin_sums
 from fewlabel.bounds.mislabeling import check_counts
 
-Inequality = Literal["kl", "pinsker"]
-
-_ROUNDING = 1e-4  # as much as a row of votes may miss the sum of one
-_BISECTIONS = 60  # halves [0, 1] below the spacing of float64
-
-
-# --- concentration ---------------------------------------------------------------------------
-
-
-def kl_divergence(posterior: ArrayLike, prior: ArrayLike | None = None) -> float:
-    r"""KL(Q‖P) of weighted voters.
-
-    .. math:: \mathrm{KL}(Q\|P) = \sum_h Q(h)\ln\frac{Q(h)}{P(h)}
-
-    Parameters
-    ----------
-    posterior : array-like of shape (n_voters,)
-        Weights Q, normalised here.
-    prior : array-like of shape (n_voters,), optional
-        Weights P, chosen before the sample was seen. Uniform by default.
-
-    Returns
-    -------
-    kl : float
-        Infinite if Q weighs a voter that P does not.
-
-    Examples
-    --------
-    >>> kl_divergence([1, 1, 1, 1])
-    0.0
-    >>> round(kl_divergence([1, 0, 0, 0]), 6)  # ln 4
-    1.386294
-    """
-    q = _distribution(posterior, "posterior")
-    p = np.full(len(q), 1.0 / len(q)) if prior is None else _distribution(prior, "prior")
-    check_same_shape(q, p, "posterior", "prior")
-    used = q > 0
-    if (p[used] == 0).any():
-        return float("inf")
-    return max(0.0, float(q[used] @ np.log(q[used] / p[used])))
-
-
-def _distribution(weights: ArrayLike, name: str) -> Floats:
-    w = np.asarray(weights, dtype=np.float64)
-    if w.ndim != 1 or not (np.isfinite(w).all() and (w >= 0).all() and w.sum() > 0):
-        raise ValueError(f"{name} must be a vector of finite, non-negative weights, not all zero.")
-    return w / w.sum()
-
-
-def kl_interval(
-    mean: ArrayLike, budget: ArrayLike, *, inequality: Inequality = "kl"
-) -> tuple[Floats, Floats]:
-    r"""All values p of an expectation that a sample mean of [0, 1] variables allows.
-
-    .. math:: \mathrm{kl}(\hat p\,\|\,p) = \hat p\ln\frac{\hat p}{p}
-        + (1-\hat p)\ln\frac{1-\hat p}{1-p} \le b
-
-    Parameters
-    ----------
-    mean, budget : array-like, broadcast
-        :math:`\hat p` and b, for n rows :math:`b=(\mathrm{KL}(Q\|P)+\ln(2\sqrt n/\epsilon))/n`.
-    inequality : {"kl", "pinsker"}
-        "kl" inverts kl exactly; "pinsker" is the paper's radius :math:`\sqrt{b/2}`, never shorter.
-
-    Returns
-    -------
-    lower, upper : ndarray
-
-    Examples
-    --------
-    >>> lower, upper = kl_interval(0.0, np.log(2))
-    >>> float(lower), round(float(upper), 12)
-    (0.0, 0.5)
-    """
-    if inequality not in ("kl", "pinsker"):
-        raise ValueError(f"inequality must be 'kl' or 'pinsker'. Got {inequality!r} instead.")
-    p, b = np.broadcast_arrays(
-        np.asarray(mean, dtype=np.float64), np.asarray(budget, dtype=np.float64)
-    )
-    if not ((p >= -_ROUNDING).all() and (p <= 1.0 + _ROUNDING).all()):
-        raise ValueError(f"mean must lie in [0, 1]. Got {mean!r} instead.")
-    if not (b >= 0.0).all():
-        raise ValueError(f"budget must be >= 0. Got {budget!r} instead.")
-    p = np.clip(p, 0.0, 1.0)
-    if inequality == "pinsker":
-        radius = np.sqrt(b / 2.0)
-        return np.maximum(p - radius, 0.0), np.minimum(p + radius, 1.0)
-    return 1.0 - _kl_upper(1.0 - p, b), _kl_upper(p, b)
-
-
-def _kl_upper(p: Floats, budget: Floats) -> Floats:
-    low, high = p.astype(float), np.ones_like(p, dtype=float)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2.0
-        inside = _binary_kl(p, middle) <= budget
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    return high  # the end that is never too small
-
-
-def _binary_kl(p: Floats, q: Floats) -> Floats:
-    def term(a: Floats, b: Floats) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(a > 0, a * np.log(a / b), 0.0)
-
-    return term(p, q) + term(1.0 - p, 1.0 - q)
-
-
-def _budget(n: Floats | float, epsilon: float, kl: float = 0.0) -> Floats:
-    # Maurer's lemma: E exp(n kl(p̂‖p)) ≤ 2√n; nothing is known without a row.
-    rows = np.asarray(n, dtype=np.float64)
-    safe = np.maximum(rows, 1.0)
-    return np.where(rows > 0, (kl + np.log(2.0 * np.sqrt(safe) / epsilon)) / safe, np.inf)
+# --- the mislabelling matrix -----------------------------------------------------------------
 
 
 def mislabeling_radius(class_counts: ArrayLike, epsilon: float) -> Floats:
@@ -155,13 +45,31 @@ def mislabeling_radius(class_counts: ArrayLike, epsilon: float) -> Floats:
     the formula is meaningless). ``epsilon`` is the failure probability of *one* entry: for all
     K² entries at once pass ε/K². Infinite for a class without rows.
 
+    Parameters
+    ----------
+    class_counts : array-like of shape (n_classes,)
+        Labelled rows of each class.
+    epsilon : float in (0, 1)
+
+    Returns
+    -------
+    radius : ndarray of shape (n_classes,)
+
+    See Also
+    --------
+    mislabeling_interval : The exact interval, never wider.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), prop:pac-bound-mislab-mat.
+
     Examples
     --------
     >>> mislabeling_radius([100, 400, 0], 0.05).round(4).tolist()
     [0.1731, 0.0914, inf]
     """
     _check_epsilon(epsilon)
-    return np.sqrt(_budget(np.asarray(class_counts, dtype=np.float64), epsilon) / 2.0)
+    return np.sqrt(kl_budget(np.asarray(class_counts, dtype=np.float64), epsilon) / 2.0)
 
 
 def mislabeling_interval(
@@ -181,6 +89,16 @@ def mislabeling_interval(
     -------
     lower, upper : ndarray of shape (n_classes, n_classes)
         [0, 1] in the column of a class without rows.
+
+    See Also
+    --------
+    mislabeling_radius : The paper's radius.
+    mislabeling_matrix : An estimate instead of limits.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), prop:pac-bound-mislab-mat.
+    .. [2] A. Maurer, "A note on the PAC-Bayesian theorem", 2004.
     """
     n = check_counts(counts)
     if (n != np.round(n)).any():
@@ -190,7 +108,7 @@ def mislabeling_interval(
     _check_epsilon(epsilon)
     rows = n.sum(axis=0)
     frequency = n / np.maximum(rows, 1.0)
-    budget = np.broadcast_to(_budget(rows, epsilon / n.size), n.shape)
+    budget = np.broadcast_to(kl_budget(rows, epsilon / n.size), n.shape)
     return kl_interval(frequency, budget, inequality=inequality)
 
 
@@ -279,6 +197,16 @@ def pac_bayes_c_bound(
     -------
     bound : PacBayesBound
 
+    See Also
+    --------
+    c_bound_imperfect : The bound on the given rows.
+    kl_divergence : The price of a learned Q.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:pac-bayesian-cbound.
+    .. [2] A. Maurer, "A note on the PAC-Bayesian theorem", 2004.
+
     Examples
     --------
     >>> votes = np.tile([[0.95, 0.05], [0.05, 0.95]], (2000, 1))
@@ -357,7 +285,7 @@ def _psi_upper(
     if (correction.psi == largest).all():
         return largest  # a constant needs no concentration
     mean = float(correction.psi @ sums.share) / largest
-    _, upper = kl_interval(mean, _budget(sums.rows.sum(), epsilon), inequality=inequality)
+    _, upper = kl_interval(mean, kl_budget(sums.rows.sum(), epsilon), inequality=inequality)
     return largest * float(upper)
 
 
@@ -372,6 +300,6 @@ def _moment_bounds(
     n, largest = sums.rows.sum(), float(weight.max())
     # (1 − z/B)/2 maps margins z in [−B, B], and products of two, to [0, 1].
     first, second = ((1.0 - moment / largest) / 2.0 for moment in sums.moments(weight, margin))
-    _, high = kl_interval(first, _budget(n, epsilon, kl), inequality=inequality)
-    low, _ = kl_interval(second, _budget(n, epsilon, 2.0 * kl), inequality=inequality)
+    _, high = kl_interval(first, kl_budget(n, epsilon, kl), inequality=inequality)
+    low, _ = kl_interval(second, kl_budget(n, epsilon, 2.0 * kl), inequality=inequality)
     return largest * (1.0 - 2.0 * float(high)), largest * (1.0 - 2.0 * float(low))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import (
-    check_labels,
+    check_label_distribution,
     check_mislabeling,
     check_relaxation,
     check_same_shape,
@@ -103,6 +103,15 @@ def bounds_table(
     -------
     table : list of Bound
 
+    See Also
+    --------
+    transductive_bound, c_bound, tandem_bound, gibbs_bound : The bounds one by one.
+    c_bound_imperfect : The one with imperfect labels.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), (TB), (CB), (CBIL).
+
     Examples
     --------
     >>> votes = [[0.8, 0.2], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9]]
@@ -121,7 +130,7 @@ def bounds_table(
     tb = risk_bound(v, label_proba, tight=True)
     if imperfect_proba is None or mislabeling is None:
         return table_of_sums(sums, tb, exact=exact, error=error)
-    proba = check_labels(imperfect_proba, v)
+    proba = check_label_distribution(imperfect_proba, v)
     return table_of_sums(
         sums,
         tb,
@@ -148,6 +157,22 @@ def table_of_sums(
     """The table of :func:`bounds_table` from sums over rows, which may have come in chunks.
 
     ``possible``: whether the matrix can give every row its distribution of imperfect labels.
+
+    Parameters
+    ----------
+    sums : MarginSums
+    tb : float
+        The transductive bound.
+    imperfect : MarginSums, optional
+        The same sums with the distribution of the imperfect labels.
+    mislabeling, relaxation, exact, error
+        As in :func:`bounds_table`.
+    possible : bool, default=True
+        Whether the matrix can give every row its distribution of imperfect labels.
+
+    Returns
+    -------
+    table : list of Bound
     """
     rows = list(_with_true_labels(sums, tb))
     if imperfect is not None and mislabeling is not None:

@@ -62,7 +62,21 @@ class ThresholdCurve:
 
 
 def class_curve(cells: ClassCells, j: int) -> ThresholdCurve:
-    """Objective (∗) of class j at every candidate threshold. A kernel."""
+    """Objective (∗) of class j at every candidate threshold. A kernel.
+
+    Parameters
+    ----------
+    cells : ClassCells
+    j : int
+
+    Returns
+    -------
+    curve : ThresholdCurve
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), (∗).
+    """
     candidates = np.flatnonzero(cells.n_predicted)
     others = np.arange(cells.mass.shape[1]) != j
     numerator = class_bound(cells, candidates)[others].sum(axis=0)
@@ -89,6 +103,26 @@ def threshold_curves(
     """The objective over all thresholds for every class, for plots and reports.
 
     Parameters are those of :func:`optimal_thresholds`.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_samples, n_classes) or VoteStatistics
+    label_proba : array-like of shape (n_samples, n_classes)
+        Not given with statistics, which contain it.
+    resolution : int, optional
+        Bins for each class, see :func:`optimal_thresholds`.
+
+    Returns
+    -------
+    curves : list of ThresholdCurve
+
+    See Also
+    --------
+    optimal_thresholds : The best threshold of each class.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), (∗).
     """
     source = open_cells(votes, label_proba, resolution, above_lowest_prediction=True)
     return [class_curve(cells, j) for j, cells in enumerate(source.cells)]
@@ -105,6 +139,27 @@ def search_thresholds(
 
     Parameters are those of :func:`optimal_thresholds`. The value is NaN for a class that no row
     is predicted to be.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_samples, n_classes) or VoteStatistics
+    label_proba : array-like of shape (n_samples, n_classes)
+        Not given with statistics, which contain it.
+    resolution, criterion
+        As in :func:`optimal_thresholds`.
+
+    Returns
+    -------
+    thresholds, values : ndarray of shape (n_classes,)
+        The value is NaN for a class that no row is predicted to be.
+
+    See Also
+    --------
+    optimal_thresholds : The thresholds alone.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), (∗).
     """
     if criterion not in ("bound", "plug-in"):
         raise ValueError(f"criterion must be 'bound' or 'plug-in'. Got {criterion!r} instead.")
@@ -146,6 +201,15 @@ def optimal_thresholds(
     thresholds : ndarray of shape (n_classes,)
         The smallest of the minimising thresholds: it trusts most rows. 1 for a class that no row
         is predicted to be.
+
+    See Also
+    --------
+    search_thresholds : The thresholds and their values.
+    transductive_bound : The bound at given thresholds.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Section 4.4, (∗) and Algorithm 1.
 
     Examples
     --------

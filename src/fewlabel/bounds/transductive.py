@@ -49,6 +49,10 @@ def class_bound(cells: ClassCells, start: Ints, *, tight: bool = False) -> Float
     Returns
     -------
     bound : ndarray of shape (n_classes, n_thresholds)
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:tr-bound-bayes-multi, (TB\ :sub:`i,j`).
     """
     n_cells, n_classes = cells.mass.shape
     gamma = np.append(cells.edges, 1.0)
@@ -146,6 +150,16 @@ def transductive_bound(
     -------
     TransductiveBound
 
+    See Also
+    --------
+    confusion_bound, risk_bound, conditional_error_bound : One part of the answer.
+    optimal_thresholds : The thresholds with the smallest bound.
+    tightness : How far the bound can be from the risk.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:tr-bound-bayes-multi, (TB).
+
     Examples
     --------
     >>> votes = [[0.8, 0.2], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9]]
@@ -190,6 +204,26 @@ def confusion_bound(
 
     Parameters are those of :func:`transductive_bound`. The spectral norm is
     ``transductive_bound(...).norm``.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_samples, n_classes) or VoteStatistics
+    label_proba : array-like of shape (n_samples, n_classes)
+        Not given with statistics, which contain it.
+    **options
+        ``thresholds``, ``resolution`` and ``tight`` of :func:`transductive_bound`.
+
+    Returns
+    -------
+    confusion : ndarray of shape (n_classes, n_classes)
+
+    See Also
+    --------
+    bayes_confusion : The matrix that is bounded.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), cor:matrix-bound.
     """
     return transductive_bound(votes, label_proba, **options).confusion
 
@@ -202,6 +236,26 @@ def risk_bound(
     r"""Bound (TB) of the (joint) error rate, :math:`\lVert\mathbf U_\theta^T\mathbf p\rVert_1`.
 
     Parameters are those of :func:`transductive_bound`.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_samples, n_classes) or VoteStatistics
+    label_proba : array-like of shape (n_samples, n_classes)
+        Not given with statistics, which contain it.
+    **options
+        ``thresholds``, ``resolution`` and ``tight`` of :func:`transductive_bound`.
+
+    Returns
+    -------
+    bound : float
+
+    See Also
+    --------
+    bayes_risk : The error rate that is bounded.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), cor:matrix-bound, (TB).
     """
     return transductive_bound(votes, label_proba, **options).risk
 
@@ -215,6 +269,27 @@ def conditional_error_bound(
 
     How often the majority vote errs among the rows whose vote reaches the threshold. NaN if no
     row does. Parameters are those of :func:`transductive_bound`.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_samples, n_classes) or VoteStatistics
+    label_proba : array-like of shape (n_samples, n_classes)
+        Not given with statistics, which contain it.
+    **options
+        ``thresholds``, ``resolution`` and ``tight`` of :func:`transductive_bound`.
+
+    Returns
+    -------
+    bound : float
+        NaN if no row reaches the thresholds.
+
+    See Also
+    --------
+    optimal_thresholds : Thresholds that minimise it.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), eq:cond-bayes-error, (∗).
     """
     return transductive_bound(votes, label_proba, **options).conditional_error
 
@@ -258,6 +333,18 @@ def tightness(
         As in :func:`transductive_bound`; statistics must be exact.
     tau : float in [0, 1], optional
         τ for all pairs. By default each pair gets the τ that allows the smallest gap.
+
+    Returns
+    -------
+    tightness : Tightness
+
+    See Also
+    --------
+    transductive_bound : The bound.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), prop:tight-bayes-multi.
     """
     source = open_cells(votes, label_proba, None)
     u = source.u

@@ -52,6 +52,15 @@ def vote_matrix(
     votes : ndarray of shape (n_samples, n_classes)
         Columns in the order of ``estimator.classes_``; each row sums to 1.
 
+    See Also
+    --------
+    iter_voters : The votes of each voter.
+    majority_vote : The class with the most votes.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), eq:class-vote.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -112,7 +121,23 @@ def _voter_weights(estimator: Any, weights: ArrayLike | None) -> Floats:
 def iter_voters(
     estimator: Any, X: Any, *, voters: Literal["soft", "hard"] = "hard"
 ) -> Iterator[Floats]:
-    """Yield the votes of each voter of an ensemble, shape (n_samples, n_classes), one by one."""
+    """Yield the votes of each voter of an ensemble, shape (n_samples, n_classes), one by one.
+
+    Parameters
+    ----------
+    estimator : fitted ensemble with ``estimators_``
+    X : array-like of shape (n_samples, n_features)
+    voters : {"soft", "hard"}, default="hard"
+        As in :func:`vote_matrix`.
+
+    Yields
+    ------
+    votes : ndarray of shape (n_samples, n_classes)
+
+    See Also
+    --------
+    vote_matrix : Their mean.
+    """
     _require(estimator, "estimators_", "the votes of single voters")
     n_classes = len(estimator.classes_)
     to_codes = _label_decoder(estimator)
@@ -152,6 +177,23 @@ def majority_vote(votes: ArrayLike) -> NDArray[np.intp]:
     r"""Predictions of the Bayes classifier, :math:`B_Q(x) = \arg\max_c v_Q(x, c)`.
 
     Ties go to the class that comes first.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_samples, n_classes)
+        Class votes :math:`v_Q(x, c)`.
+
+    Returns
+    -------
+    codes : ndarray of int of shape (n_samples,)
+
+    See Also
+    --------
+    margin : How clear the majority is.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), eq:Bayes-classifier-multi-again.
     """
     return check_votes(votes).argmax(axis=1)
 
@@ -168,6 +210,14 @@ def margin(votes: ArrayLike, y: ArrayLike | None = None) -> Floats:
     Returns
     -------
     margins : ndarray of shape (n_samples,), or (n_samples, n_classes) without ``y``
+
+    See Also
+    --------
+    margin_moments : Its moments over rows.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), def:margin.
 
     Examples
     --------
@@ -211,10 +261,19 @@ def gibbs_confusion(votes: ArrayLike, label_proba: ArrayLike) -> Floats:
 
     .. math:: R_U(G_Q,i,j) = \frac{1}{u_i}\sum_x P(Y=i\mid x)\, v_Q(x, j), \quad i \ne j
 
+    Parameters
+    ----------
+    votes, label_proba : array-like of shape (n_samples, n_classes)
+
     Returns
     -------
     confusion : ndarray of shape (n_classes, n_classes)
         Row: true class i; column: predicted class j; zero diagonal.
+
+    See Also
+    --------
+    gibbs_risk : One number instead of a matrix.
+    bayes_confusion : The same of the majority vote.
     """
     v = check_votes(votes)
     return _confusion_sums(v, check_label_proba(label_proba, v))
@@ -239,6 +298,15 @@ def bayes_confusion(
     -------
     confusion : ndarray of shape (n_classes, n_classes)
         Row: true class i; column: predicted class j; zero diagonal.
+
+    See Also
+    --------
+    confusion_bound : A bound of it.
+    gibbs_confusion : The same of a random voter.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), def:joint-cond-risk.
     """
     v = check_votes(votes)
     return _confusion_sums(_trusted(v, thresholds), check_label_proba(label_proba, v))
@@ -262,6 +330,25 @@ def bayes_risk(
         R_{U\wedge\theta}(B_Q) = \frac1u \sum_x \sum_{c\ne B_Q(x)} P(Y=c\mid x)\,
         1\{v_Q(x,B_Q(x))\ge\theta_{B_Q(x)}\}
 
+    Parameters
+    ----------
+    votes, label_proba : array-like of shape (n_samples, n_classes)
+    thresholds : float or array-like of shape (n_classes,), optional
+        θ. Zero by default: every prediction counts.
+
+    Returns
+    -------
+    risk : float
+
+    See Also
+    --------
+    risk_bound : A bound of it.
+    gibbs_risk : The same of a random voter.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), def:joint-bayes-err.
+
     Examples
     --------
     >>> round(bayes_risk([[0.8, 0.2], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]), 12)
@@ -277,6 +364,18 @@ def gibbs_risk(votes: ArrayLike, label_proba: ArrayLike) -> float:
     r"""Transductive error rate of the Gibbs classifier.
 
     .. math:: R_U(G_Q) = \frac1u \sum_x \sum_{c} P(Y=c\mid x)\,(1 - v_Q(x,c))
+
+    Parameters
+    ----------
+    votes, label_proba : array-like of shape (n_samples, n_classes)
+
+    Returns
+    -------
+    risk : float
+
+    See Also
+    --------
+    gibbs_bound : The bound on the majority vote by it.
     """
     v = check_votes(votes)
     proba = check_label_proba(label_proba, v)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 try:
     import typer
@@ -15,6 +14,7 @@ except ImportError as error:  # pragma: no cover - depends on the installation
         f"fewlabel: the command line needs the package '{error.name}': pip install 'fewlabel[cli]'"
     ) from None
 
+from fewlabel.cli import options as opt
 from fewlabel.cli.console import Console
 
 app = typer.Typer(
@@ -34,78 +34,6 @@ def _version(show: bool) -> None:
         raise typer.Exit
 
 
-def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Column names of the table on the command line, for the shell to complete."""
-    from fewlabel.tables.reading import column_names
-
-    # While the line is incomplete the shell's words stand in `args`.
-    tables = [ctx.params.get("table"), *ctx.args]
-    names = next((column_names(Path(table)) for table in tables if table), [])
-    return [name for name in names if name.startswith(incomplete)]
-
-
-# Options that several commands share.
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
-Encoding = Annotated[str, typer.Option(help="Encoding of text tables.")]
-Jobs = Annotated[int, typer.Option(help="Processors to use; -1 for all.")]
-Seed = Annotated[int, typer.Option(help="Seed: the same one gives the same result.", min=0)]
-TableFile = Annotated[
-    Path, typer.Argument(help="CSV, TSV, Parquet or JSON lines, compressed or not.")
-]
-ModelFile = Annotated[Path, typer.Argument(help="A model that `fewlabel fit --model` wrote.")]
-OutTable = Annotated[Path | None, typer.Option(help="Write the table with labels here.")]
-Target = Annotated[
-    str,
-    typer.Option(
-        help="Column to fill: its empty cells are the unlabelled rows.", autocompletion=_columns
-    ),
-]
-Unlabeled = Annotated[
-    str | None,
-    typer.Option(help="Text that marks an unlabelled row, besides an empty cell; '' for none."),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(help="Column not to learn from; may be repeated.", autocompletion=_columns),
-]
-Text = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to read as text; may be repeated.", autocompletion=_columns),
-]
-Category = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to read as a category; may be repeated.", autocompletion=_columns),
-]
-Date = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Column to read as a date, with its format if need be: born=%d/%m/%Y.",
-        autocompletion=_columns,
-    ),
-]
-Number = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to read as a number; may be repeated.", autocompletion=_columns),
-]
-Classes = Annotated[
-    bool, typer.Option("--classes", help="Numbers of many values in the target are classes.")
-]
-Fold = Annotated[
-    bool | None,
-    typer.Option(
-        "--fold-labels/--no-fold-labels",
-        help="Labels that differ in case, blanks or number format are one class, or several.",
-        show_default="ask",
-    ),
-]
-Truth = Annotated[
-    str | None,
-    typer.Option(help="Column with true labels, to check by.", autocompletion=_columns),
-]
-
-
 @app.callback()
 def _root(
     version: Annotated[
@@ -117,55 +45,30 @@ def _root(
 
 @app.command()
 def fit(
-    table: TableFile,
-    target: Target,
-    out: OutTable = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(help="Write the model here (.skops); a mixed vote takes the rows with it."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the report here (.html, .json or .md).")
-    ] = None,
-    text: Text = None,
-    category: Category = None,
-    date: Date = None,
-    number: Number = None,
-    drop: Drop = None,
-    truth: Truth = None,
-    unlabeled: Unlabeled = None,
-    classes: Classes = False,
-    fold_labels: Fold = None,
-    learner: Annotated[
-        Literal["mixed", "forest"] | None,
-        typer.Option(
-            help="Who votes: several families of classifiers with learned weights, or the paper's "
-            "random forest.",
-            show_default="mixed; forest for a folder",
-        ),
-    ] = None,
-    policy: Annotated[
-        Literal["bound", "fixed", "curriculum"],
-        typer.Option(help="How rows are chosen for pseudo-labels."),
-    ] = "bound",
-    max_train: Annotated[
-        int | None,
-        typer.Option(
-            help="Training budget: pseudo-labelled rows to train on in a round; 0 for all.",
-            min=0,
-            show_default="5,000; forest: 100,000",
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Fit a folder on Dask: local, or a scheduler's tcp://address."),
-    ] = None,
-    seed: Seed = 0,
-    jobs: Jobs = -1,
-    encoding: Encoding = "utf-8",
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    table: opt.TableFile,
+    target: opt.Target,
+    out: opt.OutTable = None,
+    model: opt.ModelOut = None,
+    report: opt.ReportOut = None,
+    text: opt.Text = None,
+    category: opt.Category = None,
+    date: opt.Date = None,
+    number: opt.Number = None,
+    drop: opt.Drop = None,
+    truth: opt.Truth = None,
+    unlabeled: opt.Unlabeled = None,
+    classes: opt.Classes = False,
+    fold_labels: opt.Fold = None,
+    learner: opt.Learner = None,
+    policy: opt.Policy = "bound",
+    max_train: opt.MaxTrain = None,
+    scheduler: opt.Scheduler = None,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = -1,
+    encoding: opt.Encoding = "utf-8",
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Learn a column from its filled cells, and fill the empty ones.
 
@@ -179,52 +82,31 @@ def fit(
         from fewlabel.cli.workflow import FitOptions
 
         options = FitOptions(
-            target=target,
-            drop=drop or (),
-            text=text or (),
-            category=category or (),
-            date=date or (),
-            number=number or (),
-            truth=truth,
-            unlabeled=unlabeled,
-            classes=classes,
-            fold_labels=fold_labels,
-            learner=learner,
-            policy=policy,
-            seed=seed,
-            jobs=jobs,
-            max_train=max_train,
-            encoding=encoding,
-            progress=console.progress,
-            on_round=console.on_round,
-        )
-        fit_command(
-            console,
-            table,
-            options,
-            out=out,
-            model=model,
-            report=report,
-            force=force,
-            scheduler=scheduler,
-        )
+            target=target, drop=drop or (), text=text or (), category=category or (),
+            date=date or (), number=number or (), truth=truth, unlabeled=unlabeled,
+            classes=classes, fold_labels=fold_labels, learner=learner,
+            policy=policy, seed=seed, jobs=jobs, max_train=max_train, encoding=encoding,
+            progress=console.progress, on_round=console.on_round,
+        )  # fmt: skip
+        outputs = {"out": out, "model": model, "report": report}
+        fit_command(console, table, options, **outputs, force=force, scheduler=scheduler)
 
 
 @app.command()
 def columns(
-    table: TableFile,
-    target: Target,
-    text: Text = None,
-    category: Category = None,
-    date: Date = None,
-    number: Number = None,
-    drop: Drop = None,
-    truth: Truth = None,
-    unlabeled: Unlabeled = None,
-    classes: Classes = False,
-    fold_labels: Fold = None,
-    encoding: Encoding = "utf-8",
-    as_json: Json = False,
+    table: opt.TableFile,
+    target: opt.Target,
+    text: opt.Text = None,
+    category: opt.Category = None,
+    date: opt.Date = None,
+    number: opt.Number = None,
+    drop: opt.Drop = None,
+    truth: opt.Truth = None,
+    unlabeled: opt.Unlabeled = None,
+    classes: opt.Classes = False,
+    fold_labels: opt.Fold = None,
+    encoding: opt.Encoding = "utf-8",
+    as_json: opt.Json = False,
 ) -> None:
     """Show how the columns of a table would be read, before anything is learned."""
     console = Console(as_json=as_json)
@@ -251,13 +133,13 @@ def columns(
 
 @app.command()
 def predict(
-    model: ModelFile,
-    table: TableFile,
-    out: OutTable = None,
-    encoding: Encoding = "utf-8",
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    model: opt.ModelFile,
+    table: opt.TableFile,
+    out: opt.OutTable = None,
+    encoding: opt.Encoding = "utf-8",
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Label the rows of a new table with a model."""
     console = Console(as_json=as_json, quiet=quiet)
@@ -269,19 +151,13 @@ def predict(
 
 @app.command()
 def bounds(
-    table: TableFile,
-    model: Annotated[
-        Path | None, typer.Option(help="Bound this model's votes for the rows of TABLE.")
-    ] = None,
-    truth: Truth = None,
-    proba: Annotated[
-        Path | None, typer.Option(help="Table of label probabilities, a column for each class.")
-    ] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="The probabilities of --proba are the true ones.")
-    ] = False,
-    encoding: Encoding = "utf-8",
-    as_json: Json = False,
+    table: opt.TableFile,
+    model: opt.ModelIn = None,
+    truth: opt.Truth = None,
+    proba: opt.Proba = None,
+    exact: opt.Exact = False,
+    encoding: opt.Encoding = "utf-8",
+    as_json: opt.Json = False,
 ) -> None:
     """Bound the error of votes: a column of votes for each class, or --model and its table.
 
@@ -332,10 +208,10 @@ def audit(
         int | None,
         typer.Option(help="Seed of the draw.", min=0, max=2**63, show_default="a new one"),
     ] = None,
-    encoding: Encoding = "utf-8",
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    encoding: opt.Encoding = "utf-8",
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Guarantee how many labels are wrong at most, by checking rows drawn at random.
 
@@ -364,13 +240,10 @@ def audit(
 
 @app.command()
 def report(
-    source: Annotated[Path, typer.Argument(help="A model file, or a report in JSON.")],
-    kind: Annotated[
-        Literal["html", "json", "md"] | None,
-        typer.Option("--format", help="Format; by default that of --out, or md."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write here instead of to the screen.")] = None,
-    force: Force = False,
+    source: opt.Source,
+    kind: opt.Format = None,
+    out: opt.ReportFile = None,
+    force: opt.Force = False,
 ) -> None:
     """Show the report of a fit again, in any format."""
     console = Console()
@@ -382,13 +255,11 @@ def report(
 
 @app.command()
 def demo(
-    labels: Annotated[int, typer.Option(help="Labelled rows of each digit.", min=1, max=100)] = 5,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the report here (.html, .json or .md).")
-    ] = None,
-    seed: Seed = 0,
-    jobs: Jobs = -1,
-    force: Force = False,
+    labels: opt.LabelsPerClass = 5,
+    report: opt.ReportOut = None,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = -1,
+    force: opt.Force = False,
 ) -> None:
     """Self-learn on scikit-learn's handwritten digits with a few labels, and check the result."""
     console = Console()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import re
@@ -126,7 +127,9 @@ class Console:
             grid.add_column(name, justify="right" if k else "left")
         for row in rows:
             grid.add_row(*row)
-        RichConsole(file=sys.stdout, markup=False, highlight=False).print(grid)
+        text = io.StringIO()
+        RichConsole(file=text, markup=False, emoji=False, highlight=False).print(grid)
+        self.say(text.getvalue().rstrip("\n"))
 
     def fail(self, message: str, remedy: str = "") -> None:
         """Tell of an error and what to do about it."""

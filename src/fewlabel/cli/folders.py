@@ -62,6 +62,19 @@ class TableLayout:
         return self.encoder.encode(table.take(rows), readable=MOSTLY_IN_PART)[0], rows
 
 
+def _check_request(folder: Path, options: FitOptions) -> None:
+    if options.learner == "mixed":
+        raise UserError(
+            "--learner mixed cannot be used with a folder: its families need all rows in memory.",
+            "Add --learner forest, or join the files to one table that fits in memory.",
+        )
+    if not any(folder.rglob("*.parquet")):
+        raise UserError(
+            f"'{folder.name}' is a folder without Parquet files.",
+            "Name a table in it, or a folder of *.parquet files.",
+        )
+
+
 def fit_folder(
     folder: Path, options: FitOptions, *, out: Path, scheduler: str | None = None
 ) -> dict[str, Any]:
@@ -82,16 +95,7 @@ def fit_folder(
     summary : dict, in plain types
     """
     start = time.perf_counter()
-    if options.learner == "mixed":
-        raise UserError(
-            "--learner mixed cannot be used with a folder: its families need all rows in memory.",
-            "Add --learner forest, or join the files to one table that fits in memory.",
-        )
-    if not any(folder.rglob("*.parquet")):
-        raise UserError(
-            f"'{folder.name}' is a folder without Parquet files.",
-            "Name a table in it, or a folder of *.parquet files.",
-        )
+    _check_request(folder, options)
     options.progress(f"reading {folder.name}")
     head, labeled, n_rows = _first_look(folder, options)
     labels = target_labels(labeled.column(options.target), options.unlabeled)

@@ -14,7 +14,12 @@ from scipy.optimize import minimize
 from scipy.special import rel_entr
 
 from fewlabel._core.arrays import Floats
-from fewlabel._core.checks import check_labels, check_relaxation, check_same_shape, check_weights
+from fewlabel._core.checks import (
+    check_label_distribution,
+    check_relaxation,
+    check_same_shape,
+    check_weights,
+)
 from fewlabel.bounds.cbound import Correction, alpha_delta, class_correction
 from fewlabel.bounds.margins import margin_sums
 from fewlabel.ensemble.voter_votes import VoterVotes, check_voters, check_weighting
@@ -40,6 +45,20 @@ def minimise(
 
     The starts are P, the uniform Q, each voter alone and the given ones, without those that weigh
     a voter that P excludes.
+
+    Parameters
+    ----------
+    bound : callable
+        From Q to the bound and its gradient.
+    prior : ndarray of shape (n_voters,)
+    penalty : float
+        Of KL(Q‖P); infinite: the prior.
+    given : iterable of ndarray, optional
+        More starts.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_voters,)
     """
     if not penalty >= 0:
         raise ValueError(f"penalty must be a number >= 0. Got {penalty} instead.")
@@ -110,13 +129,22 @@ def tandem_losses(
         Symmetric, positive semidefinite; :math:`4\,q^\top A\,q` is :func:`fewlabel.tandem_bound`
         of the mixed vote if all rows weigh the same.
 
+    See Also
+    --------
+    second_order_posterior : The Q that minimises their mean.
+    tandem_bound : The bound.
+
+    References
+    ----------
+    .. [1] Masegosa et al. (2020), Second order PAC-Bayesian bounds for the weighted majority vote.
+
     Examples
     --------
     >>> tandem_losses([[[1, 0], [0, 1]], [[0, 1], [0, 1]]], [0, 0]).tolist()
     [[0.5, 0.5], [0.5, 1.0]]
     """
     voters = check_voters(voter_votes, "voter_votes")
-    proba = check_labels(label_proba, voters[0])
+    proba = check_label_distribution(label_proba, voters[0])
     n = len(proba)
     weight = np.ones(n) if row_weight is None else check_weights(row_weight, n)
     if not weight.sum() > 0:
@@ -161,6 +189,15 @@ def second_order_posterior(
     -------
     weights : ndarray of shape (n_voters,)
 
+    See Also
+    --------
+    learn_posterior : With labelled and unlabelled rows.
+    tandem_losses : The matrix of the quadratic form.
+
+    References
+    ----------
+    .. [1] Masegosa et al. (2020), Second order PAC-Bayesian bounds for the weighted majority vote.
+
     Examples
     --------
     Three voters, each wrong on another row of three: only together they are right on all.
@@ -174,6 +211,18 @@ def second_order_posterior(
 
 
 def quadratic(losses: Floats) -> _Objective:
+    r"""The second-order bound as a function of Q.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_voters, n_voters)
+
+    Returns
+    -------
+    bound : callable
+        From Q to :math:`4\,q^\top A\,q` and its gradient.
+    """
+
     def bound(q: Floats) -> tuple[float, Floats]:
         slope = 8.0 * losses @ q
         return float(q @ slope) / 2.0, slope
@@ -232,11 +281,20 @@ def c_bound_posterior(
         Never worse than one of the starts. The bounds are not convex in Q, and CBIL jumps where
         :math:`B_Q(x)` changes, so a better Q may exist.
 
+    See Also
+    --------
+    learn_posterior : With all that it needs made from the votes.
+    c_bound, c_bound_imperfect : The bounds.
+
     Notes
     -----
     Where :math:`\mu_1\le 0` a C-bound does not apply. The trivial 1 has no slope, so
     :math:`\psi-\mu_1\ge 1` stands for it there: the first-order bound
     :math:`1\{M\le 0\}\le 1-M`, to which the C-bound is continuous at :math:`\mu_1=0`.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), (CB) and (CBIL).
 
     Examples
     --------
@@ -249,14 +307,14 @@ def c_bound_posterior(
     given = [check_weighting(q, len(voters), "a start") for q in starts]
     n_classes = voters.shape[2]
     right = Correction(np.ones(n_classes), np.ones(n_classes))
-    parts = [_Rows(voters, check_labels(evidence.y, voters[0]), right, 1.0)]
+    parts = [_Rows(voters, check_label_distribution(evidence.y, voters[0]), right, 1.0)]
     if pseudo_proba is not None:
         if evidence.unlabeled is None:
             raise ValueError(
                 "pseudo_proba needs the votes of each voter on the same rows: give "
                 "VoterVotes.unlabeled, or leave pseudo_proba out."
             )
-        proba = check_labels(pseudo_proba, evidence.unlabeled[0])
+        proba = check_label_distribution(pseudo_proba, evidence.unlabeled[0])
         correction = _correction_for_all(mislabeling, relaxation, n_classes)
         pseudo = _Rows(evidence.unlabeled, proba, correction, 0.5)
         parts = [parts[0]._replace(share=0.5), pseudo]

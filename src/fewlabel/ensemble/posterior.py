@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from fewlabel._core.arrays import Floats
+from fewlabel.bounds.concentration import kl_divergence
 from fewlabel.bounds.mislabeling import held_out_counts, imperfect_proba, mislabeling_matrix
-from fewlabel.bounds.pac_bayes import kl_divergence
 from fewlabel.ensemble.bound_posteriors import (
     c_bound_posterior,
     minimise,
@@ -34,7 +34,7 @@ from fewlabel.ensemble.bound_posteriors import (
     second_order_posterior,
     tandem_losses,
 )
-from fewlabel.ensemble.voter_votes import VoterVotes, check_weighting, mix_votes, someone_voted
+from fewlabel.ensemble.voter_votes import VoterVotes, check_weighting, has_votes, mix_votes
 
 __all__ = [
     "Posterior",
@@ -57,6 +57,18 @@ Method = Literal["uniform", "gibbs", "second-order", "c-bound"]
 def uniform_posterior(n_voters: int) -> Floats:
     """The same weight for each voter, as in the paper's experiments.
 
+    Parameters
+    ----------
+    n_voters : int
+
+    Returns
+    -------
+    weights : ndarray of shape (n_voters,)
+
+    See Also
+    --------
+    gibbs_posterior : Weights by the voters' errors.
+
     Examples
     --------
     >>> uniform_posterior(4).tolist()
@@ -68,12 +80,16 @@ def uniform_posterior(n_voters: int) -> Floats:
 
 
 def gibbs_posterior(
-    errors: ArrayLike, n_rows: int, *, temperature: float = 3.0, prior: ArrayLike | None = None
+    errors: ArrayLike,
+    n_rows: int,
+    *,
+    inverse_temperature: float = 3.0,
+    prior: ArrayLike | None = None,
 ) -> Floats:
     r"""Weights that fall exponentially with the error of a voter.
 
     .. math:: Q(h) \propto P(h)\,e^{-\beta\,\mathrm{error}_h}, \qquad
-        \beta = \text{temperature}\cdot\sqrt{n}
+        \beta = \text{inverse\_temperature}\cdot\sqrt{n}
 
     Parameters
     ----------
@@ -81,7 +97,7 @@ def gibbs_posterior(
         Error of each voter on rows that it was not trained on.
     n_rows : int
         How many rows the errors were counted on.
-    temperature : float, default=3.0
+    inverse_temperature : float, default=3.0
         0: the prior, whatever the errors; large: all weight on the best voter.
     prior : array-like of shape (n_voters,), optional
         P, normalised here. Uniform by default.
@@ -89,6 +105,11 @@ def gibbs_posterior(
     Returns
     -------
     weights : ndarray of shape (n_voters,)
+
+    See Also
+    --------
+    learn_posterior : Any of the methods by name.
+    kl_divergence : How far Q is from P.
 
     Notes
     -----
@@ -102,6 +123,10 @@ def gibbs_posterior(
     :math:`1/\sqrt n`: the differences between voters count once they exceed the noise of the
     errors.
 
+    References
+    ----------
+    .. [1] O. Catoni, "PAC-Bayesian supervised classification", 2007.
+
     Examples
     --------
     >>> gibbs_posterior([0.1, 0.2, 0.4], 100).round(4).tolist()
@@ -112,15 +137,17 @@ def gibbs_posterior(
         raise ValueError(f"errors must be a vector of finite numbers, one for each voter. Got {e}.")
     p = check_weighting(prior, len(e), "prior")
     log_prior = np.log(p, out=np.full(len(p), -np.inf), where=p > 0)
-    return softmax(log_prior - _beta(temperature, n_rows) * (e - e.min()))
+    return softmax(log_prior - _beta(inverse_temperature, n_rows) * (e - e.min()))
 
 
-def _beta(temperature: float, n_rows: int) -> float:
-    if not (np.isfinite(temperature) and temperature >= 0):
-        raise ValueError(f"temperature must be a finite number >= 0. Got {temperature} instead.")
+def _beta(inverse_temperature: float, n_rows: int) -> float:
+    if not (np.isfinite(inverse_temperature) and inverse_temperature >= 0):
+        raise ValueError(
+            f"inverse_temperature must be a finite number >= 0. Got {inverse_temperature} instead."
+        )
     if not n_rows >= 1:
         raise ValueError(f"n_rows must be at least 1: errors of no rows say nothing. Got {n_rows}.")
-    return float(temperature * np.sqrt(n_rows))
+    return float(inverse_temperature * np.sqrt(n_rows))
 
 
 # --- all methods by name ---------------------------------------------------------------------
@@ -155,7 +182,7 @@ def learn_posterior(
     method: Method,
     evidence: VoterVotes,
     *,
-    temperature: float = 3.0,
+    inverse_temperature: float = 3.0,
     prior: ArrayLike | None = None,
 ) -> Posterior:
     r"""Learn Q from labelled and, if there are any, unlabelled rows.
@@ -169,14 +196,14 @@ def learn_posterior(
         :math:`P(Y\mid x)`, and minimise
 
         .. math:: \tfrac12\,\text{bound on labelled rows} + \tfrac12\,\text{on unlabelled rows}
-            + \mathrm{KL}(Q\|P)/\beta, \qquad \beta=\text{temperature}\cdot\sqrt{l}
+            + \mathrm{KL}(Q\|P)/\beta, \qquad \beta=\text{inverse\_temperature}\cdot\sqrt{l}
 
         "second-order": the plain second-order bound on both, because its correction for
         mislabelling depends on :math:`B_Q(x)` and is not convex. "c-bound": CB, and CBIL with
         the mislabelling matrix of the Gibbs vote on the labelled rows and the
         :math:`P(\hat Y\mid x)` that follows from it.
     evidence : VoterVotes
-    temperature : float, default=3.0
+    inverse_temperature : float, default=3.0
         How much the rows count against the prior; 0: the prior is returned (but for "uniform").
     prior : array-like of shape (n_voters,), optional
         P, normalised here. Uniform by default. A voter with prior 0 gets no weight.
@@ -184,6 +211,14 @@ def learn_posterior(
     Returns
     -------
     posterior : Posterior
+
+    See Also
+    --------
+    gibbs_posterior, second_order_posterior, c_bound_posterior : The methods one by one.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Section 7, which leaves the choice of Q open.
 
     Examples
     --------
@@ -200,8 +235,8 @@ def learn_posterior(
     if method == "uniform":
         allowed = p > 0
         return Posterior(allowed / allowed.sum(), p, errors, method)
-    q = gibbs_posterior(errors, len(evidence.y), temperature=temperature, prior=p)
-    beta = _beta(temperature, len(evidence.y))
+    q = gibbs_posterior(errors, len(evidence.y), inverse_temperature=inverse_temperature, prior=p)
+    beta = _beta(inverse_temperature, len(evidence.y))
     if method != "gibbs" and beta > 0:
         minimise = _second_order_from if method == "second-order" else _c_bound_from
         q = minimise(q, evidence, p, 1.0 / beta)
@@ -220,7 +255,7 @@ def _second_order_from(
 
 def _c_bound_from(gibbs: Floats, evidence: VoterVotes, prior: Floats, penalty: float) -> Floats:
     pseudo_proba = matrix = None
-    voted = someone_voted(gibbs, evidence.held_out)
+    voted = has_votes(gibbs, evidence.held_out)
     if evidence.unlabeled is not None and voted.any():  # a matrix is counted on votes only
         winner = mix_votes(gibbs, evidence.held_out).argmax(axis=1)
         counts = held_out_counts(evidence.y[voted], winner[voted], evidence.held_out.shape[2])

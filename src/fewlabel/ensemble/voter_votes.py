@@ -61,7 +61,18 @@ class VoterVotes:
 
 
 def check_voters(votes: ArrayLike, name: str) -> Floats:
-    """The votes, validated; a voter without a vote for a row gives every class the same."""
+    """The votes, validated; a voter without a vote for a row gives every class the same.
+
+    Parameters
+    ----------
+    voter_votes : array-like of shape (n_voters, n_samples, n_classes)
+    name : str
+        Of the argument, for the message.
+
+    Returns
+    -------
+    voter_votes : ndarray of float
+    """
     array = np.array(votes, dtype=np.float64)
     if array.ndim != 3 or 0 in array.shape:
         raise ValueError(
@@ -89,6 +100,15 @@ def mix_votes(weights: ArrayLike, voter_votes: ArrayLike) -> Floats:
     -------
     votes : ndarray of shape (n_samples, n_classes)
 
+    See Also
+    --------
+    learn_posterior : Weights learned from held-out votes.
+    vote_matrix : Votes of a fitted ensemble.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), eq:class-vote.
+
     Examples
     --------
     >>> mix_votes([0.75, 0.25], [[[1.0, 0.0]], [[0.0, 1.0]]]).tolist()
@@ -98,15 +118,37 @@ def mix_votes(weights: ArrayLike, voter_votes: ArrayLike) -> Floats:
     return np.tensordot(check_weighting(weights, len(voters), "weights"), voters, axes=1)
 
 
-def someone_voted(weights: Floats, voter_votes: Floats) -> NDArray[np.bool_]:
+def has_votes(weights: Floats, voter_votes: Floats) -> NDArray[np.bool_]:
     """Rows for which a voter that has weight voted.
 
     The mixed vote for the others is the same for every class: its winner means nothing.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_voters,)
+    voter_votes : ndarray of shape (n_voters, n_samples, n_classes)
+
+    Returns
+    -------
+    voted : ndarray of bool of shape (n_samples,)
     """
     return np.asarray(voter_votes[weights > 0].any(axis=(0, 2)))
 
 
 def check_weighting(weights: ArrayLike | None, n_voters: int, name: str) -> Floats:
+    """Return weights of voters, normalised to sum to 1; uniform without any.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_voters,), or None
+    n_voters : int
+    name : str
+        Of the argument, for the message.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_voters,)
+    """
     if weights is None:
         return np.full(n_voters, 1.0 / n_voters)
     w = np.asarray(weights, dtype=np.float64)

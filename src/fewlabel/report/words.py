@@ -27,12 +27,12 @@ FEW_LABELS = 5
 
 def assumption_of(label_proba: Any, calibration: Calibration | None = None) -> str:
     """What the bounds of a classifier assume."""
-    stand_in = _STANDS_FOR.get(label_proba) if isinstance(label_proba, str) else None
-    stand_in = stand_in or "the given label probabilities"
+    source = _STANDS_FOR.get(label_proba) if isinstance(label_proba, str) else None
+    source = source or "the given label probabilities"
     if calibration is not None and calibration.power != 1.0:
-        stand_in += f", calibrated on held-out labelled rows (power {calibration.power:.2f}),"
+        source += f", calibrated on held-out labelled rows (power {calibration.power:.2f}),"
     return (
-        f"An estimate: {stand_in} stand for the unknown label probabilities P(Y|x). It would be a "
+        f"An estimate: {source} stand for the unknown label probabilities P(Y|x). It would be a "
         f"guarantee if they were the true ones."
     )
 
@@ -96,20 +96,21 @@ def _bound_sentence(trusted: float | None, everything: float | None) -> str:
     ]
     if not said:
         return "The bound says nothing here: its estimate is 100\N{NO-BREAK SPACE}% or more"
-    silent = "" if len(said) == 2 or trusted is None else "; of all labels it says nothing"
+    rest = "" if len(said) == 2 or trusted is None else "; of all labels it says nothing"
     estimates = "an estimate" if len(said) == 1 else "estimates"
-    return f"By the bound, at most {' and '.join(said)} are wrong ({estimates}){silent}"
+    return f"By the bound, at most {' and '.join(said)} are wrong ({estimates}){rest}"
 
 
 def warnings_of(summary: dict[str, Any]) -> list[str]:
     """What a careful reader should know."""
     classes, data = summary["classes"], summary["data"]
     found = []
-    silent = [c["name"] for c in classes if c["n_predicted"] == 0 and data["n_unlabeled"]]
-    if silent:
+    unpredicted = [c["name"] for c in classes if c["n_predicted"] == 0 and data["n_unlabeled"]]
+    if unpredicted:
         found.append(
-            f"No unlabelled row is predicted to be {_either(silent)}. Either there is none, or the "
-            f"labelled rows do not show how to recognise it: label more of it if it should occur."
+            f"No unlabelled row is predicted to be {_either(unpredicted)}. Either there is "
+            f"none, or the labelled rows do not show how to recognise it: label more of it if it "
+            f"should occur."
         )
     found += [
         f"{count(n, 'row')} {'is' if n == 1 else 'are'} truly “{name}”, a class without a labelled "
