@@ -28,7 +28,7 @@ from sklearn.utils.validation import (
 )
 
 # scikit-learn's own vocabulary for parameters, passed on to the estimators.
-__all__ = ["HasMethods", "Interval", "StrOptions"]
+__all__ = ["HasMethods", "Interval", "StrOptions", "validate_data"]
 
 take_rows: Callable[..., Any] = _safe_indexing
 n_rows: Callable[[Any], int] = _num_samples
