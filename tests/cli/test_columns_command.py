@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from support.cli_tools import Runner, columns, csv_text
+from support.cli_tools import COMMAND, Runner, columns, csv_text, environment
 
 pytest.importorskip("typer")
 pa = pytest.importorskip("pyarrow")
@@ -170,3 +171,30 @@ def test_true_labels_of_a_typed_column(fewlabel, tmp_path):
     answer = fewlabel(tmp_path, "bounds", "v.parquet", "--truth", "truth", "--json")
     assert answer.code == 0, answer.err
     assert json.loads(answer.out)["true_error"] == 0.0
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_standard_input_and_output(kind, tmp_path):
+    made = columns()
+    rows = [dict(zip(made, row)) for row in zip(*made.values())]
+    text = csv_text(made) if kind == "csv" else json.dumps(rows)
+    answer = subprocess.run(
+        [*COMMAND, "fit", "-", *FIT],
+        cwd=tmp_path,
+        input=text,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    found = list(csv.DictReader(answer.stdout.splitlines()))
+    assert len(found) == 60
+    assert {row["segment_label"] for row in found} == {"small", "large"}
+    assert "labelled" in answer.stderr  # what is told goes elsewhere
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_machines_and_tables_cannot_share_standard_output(fewlabel, table):
+    answer = fewlabel(table, "fit", "t.csv", *FIT, "--out", "-", "--json")
+    assert answer.code == 1

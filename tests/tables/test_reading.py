@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fewlabel._core.errors import shorten
+from fewlabel._core.errors import UserError, shorten
 from fewlabel.tables.csv_writing import formula_safe, write_csv
 from fewlabel.tables.reading import read_table, table_format, write_table
 
@@ -88,3 +88,48 @@ def test_moments_in_json_lines_keep_their_zone(tmp_path: Path):
 def test_messages_are_short_and_printable():
     assert shorten("a\x1b[31mb\n") == "a·[31mb·"
     assert len(shorten("x" * 1000)) == 60
+
+
+TABLE = pa.table({"n": [1, None, 3], "t": ["a", "=1+1", None], "b": [True, None, False]})
+
+
+@pytest.mark.parametrize("ending", ["json", "feather", "arrow", "xlsx", "json.gz", "parquet"])
+def test_typed_formats(ending: str, tmp_path: Path):
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
+    path = tmp_path / f"t.{ending}"
+    write_table(TABLE, path, *table_format(path))
+    back = read_table(path)
+    expected = TABLE.to_pylist()
+    if ending == "xlsx":
+        expected[1]["t"] = "'=1+1"  # a spreadsheet shows it as text
+    assert back.to_pylist() == expected
+    assert pa.types.is_integer(back.schema.field("n").type)
+
+
+def test_json_with_keys_that_are_not_in_every_row(tmp_path: Path):
+    path = tmp_path / "t.json"
+    path.write_text('[{"a": 1, "b": "x"}, {"a": 2.5, "c": true}, {"b": 3}]')
+    table = read_table(path)
+    assert table.column_names == ["a", "b", "c"]
+    assert table.column("b").to_pylist() == ["x", None, "3"]  # of two types: their texts
+    path.write_text('{"a": 1, "b": 2}\n{"a": 3, "b": 4}\n')  # lines under this ending, too
+    assert read_table(path).num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.json", "[1, 2]", "something else than objects"),
+        ("t.json", '[{"a": 1', "is not JSON"),
+        ("t.feather", "no feather", "not a readable Feather file"),
+        ("t.xlsx", "no workbook", "not a readable Excel file"),
+        ("t.xls", "x", "is an old Excel file"),
+    ],
+)
+def test_files_that_are_not_what_they_are_named(name: str, text: str, message: str, tmp_path: Path):
+    if name == "t.xlsx":
+        pytest.importorskip("openpyxl")
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=message):
+        read_table(tmp_path / name)

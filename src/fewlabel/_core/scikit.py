@@ -31,7 +31,7 @@ from sklearn.utils.validation import (
 from fewlabel._core.arrays import RowView
 
 # scikit-learn's own vocabulary for parameters, passed on to the estimators.
-__all__ = ["NODE_DTYPE", "HasMethods", "Interval", "StrOptions"]
+__all__ = ["NODE_DTYPE", "HasMethods", "Interval", "StrOptions", "validate_data"]
 
 n_rows: Callable[[Any], int] = _num_samples
 

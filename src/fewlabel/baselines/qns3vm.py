@@ -38,6 +38,7 @@ from fewlabel._core.arrays import Floats
 from fewlabel._core.scikit import Interval, StrOptions
 from fewlabel._core.targets import UNLABELED
 from fewlabel.baselines._base import Codes, SemiSupervisedClassifier
+from fewlabel.baselines._wide import row_basis
 
 _SHARPNESS = 20.0  # γ: how closely the logistic loss follows the hinge
 _WIDTH = 3.0  # s: how narrow the penalty around f = 0 is
@@ -214,21 +215,26 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         self._nystroem = self._fit_features(X, rng)
         features = self._features(X)
         is_labeled = codes != UNLABELED
+        background = features[~is_labeled] if not is_labeled.all() else features
+        center = np.asarray(background.mean(axis=0)).ravel()
+        basis = None
+        if isinstance(features, np.ndarray) and features.shape[1] > 2 * features.shape[0]:
+            # The best w is a combination of the centred rows: there are fewer of those.
+            basis = row_basis(features - center)
+            features, center = features @ basis, center @ basis
         labeled = features[is_labeled]
-        unlabeled = features[~is_labeled] if not is_labeled.all() else labeled[:0]
-        background = unlabeled if unlabeled.shape[0] else labeled
         machine = _Machine(
             labeled=labeled,
-            unlabeled=unlabeled,
+            unlabeled=features[~is_labeled] if not is_labeled.all() else labeled[:0],
             signs=_signs(codes[is_labeled], len(self.classes_)),
-            center=np.asarray(background.mean(axis=0)).ravel(),
+            center=center,
             lam=self.lam,
         )
         W = self._anneal(machine)
-        self.coef_ = W.T
+        self.coef_ = W.T if basis is None else W.T @ basis.T
         self.intercept_ = machine.bias - machine.center @ W
         self.temperature_ = self._calibrate(machine, codes[is_labeled], rng)
-        return self._linear_scores(features)
+        return _class_scores(features @ W + self.intercept_)
 
     def _fit_features(self, X: Any, rng: np.random.RandomState) -> Nystroem | None:
         if self.kernel == "linear":

@@ -30,13 +30,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import softmax
-from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.exceptions import ConvergenceWarning
 
 from fewlabel._core.arrays import Floats
 from fewlabel._core.scikit import Interval, StrOptions
 from fewlabel._core.targets import UNLABELED
 from fewlabel.baselines._base import Codes, SemiSupervisedClassifier, as_decision
+from fewlabel.baselines._wide import row_basis, spherical_shrinkage
 
 _LARGEST_SHRINKAGE = 0.99
 _FIRST_STEP = 0.01
@@ -159,7 +159,8 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     model_, supervised_model_ : LDAModel
-        :math:`\theta` and :math:`\theta_{sup}`, in units of the features' standard deviations.
+        :math:`\theta` and :math:`\theta_{sup}`, in units of the features' standard deviations;
+        with more features than rows, in an orthonormal basis of what the rows span.
     coef_ : ndarray of shape (n_classes, n_features)
     intercept_ : ndarray of shape (n_classes,)
     label_distributions_ : ndarray of shape (n_samples, n_classes)
@@ -219,11 +220,19 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
         constant = np.ptp(X, axis=0) == 0.0
         center[constant], scale[constant] = X[0, constant], 1.0
         Z = (X - center) / scale
+        n_rows, n_features = Z.shape
+        # The rows span n directions at most; in all others the estimate is the prior's variance.
+        basis = row_basis(Z) if n_features > n_rows else None
+        Z = Z if basis is None else Z @ basis
+        self._n_null = n_features - Z.shape[1]
         self.supervised_model_, strength, variance = self._supervised(Z, codes)
-        problem = _Contrast(Z, codes, self.supervised_model_, strength, variance)
+        problem = _Contrast(
+            Z, codes, self.supervised_model_, strength, variance, n_null=self._n_null
+        )
         q = self._descend(problem)
         self.label_distributions_ = problem.full_labels(q)
         coef, intercept = self.model_.discriminants()
+        coef = coef if basis is None else basis @ coef
         self.coef_ = coef.T / scale
         self.intercept_ = intercept - self.coef_ @ center
         return self._scores(X)
@@ -233,8 +242,9 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
         onehot = np.eye(len(self.classes_))[codes[codes != UNLABELED]]
         class_weight, class_sum = onehot.sum(axis=0), onehot.T @ labeled
         residuals = labeled - onehot @ (class_sum / class_weight[:, None])
-        variance = float((residuals**2).mean())
-        self.shrinkage_ = self._shrinkage(residuals, variance)
+        n_features = Z.shape[1] + self._n_null
+        variance = float((residuals**2).sum() / (len(residuals) * n_features))
+        self.shrinkage_ = self._shrinkage(residuals, variance, n_features)
         strength = len(labeled) * self.shrinkage_ / (1.0 - self.shrinkage_)
         # Where no class has two labelled rows, nothing is known of the spread within classes.
         variance = variance if variance > 0.0 else 1.0
@@ -251,13 +261,12 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
             ) from None
         return model, strength, variance
 
-    def _shrinkage(self, residuals: Floats, variance: float) -> float:
+    def _shrinkage(self, residuals: Floats, variance: float, n_features: int) -> float:
         if self.shrinkage != "auto":
             return float(self.shrinkage)
         if variance == 0.0:
             return 0.5
-        found = float(ledoit_wolf_shrinkage(residuals, assume_centered=True))
-        return min(found, _LARGEST_SHRINKAGE)
+        return min(spherical_shrinkage(residuals, n_features), _LARGEST_SHRINKAGE)
 
     def _descend(self, problem: _Contrast) -> Floats:
         rate = self.learning_rate
@@ -310,7 +319,14 @@ class _Contrast:
     """The contrastive likelihood of one data set as a function of the soft labels q."""
 
     def __init__(
-        self, Z: Floats, codes: Codes, supervised: LDAModel, strength: float, variance: float
+        self,
+        Z: Floats,
+        codes: Codes,
+        supervised: LDAModel,
+        strength: float,
+        variance: float,
+        *,
+        n_null: int = 0,
     ) -> None:
         is_labeled = codes != UNLABELED
         self._codes, self._onehot = codes, np.eye(len(supervised.priors))
@@ -319,6 +335,7 @@ class _Contrast:
         self._labeled_weight, self._labeled_sum = onehot.sum(axis=0), onehot.T @ Z[is_labeled]
         self._scatter = Z.T @ Z
         self._strength, self._variance = strength, variance
+        self._n_null = n_null
         self._supervised = supervised
         coef, intercept = supervised.discriminants()
         self._supervised_scores = self._unlabeled @ coef + intercept
@@ -370,5 +387,13 @@ class _Contrast:
         value = -0.5 * (n_rows + self._strength) * log_det
         value -= 0.5 * float(np.vdot(inverse, self._scatter))
         value -= 0.5 * self._strength * self._variance * float(np.trace(inverse))
+        if self._n_null:
+            # Directions that no row has: the covariance there is a multiple of the identity.
+            total = (
+                len(self._codes) if model is not self._supervised else self._labeled_weight.sum()
+            )
+            spread = self._strength * self._variance / (total + self._strength)
+            value -= 0.5 * (n_rows + self._strength) * self._n_null * math.log(spread)
+            value -= 0.5 * self._strength * self._variance * self._n_null / spread
         value += float(self._labeled_weight @ intercept + np.vdot(self._labeled_sum.T, coef))
         return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
+from pathlib import Path
 from typing import Annotated, Any
 
 try:

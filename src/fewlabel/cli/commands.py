@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from fewlabel.cli.workflow import FitOptions, fit_table, predict_table
 from fewlabel.report import format_of, render
 from fewlabel.report.words import count, percent
 from fewlabel.tables.model_files import load_model, save_model
-from fewlabel.tables.reading import read_table, table_format, write_table
+from fewlabel.tables.reading import STANDARD, read_table, table_format, write_table, write_to
 
 SUFFIX_MODEL = ".skops"
 
@@ -44,12 +45,14 @@ def fit_command(
         raise UserError("--scheduler is for a folder of Parquet files.", "Name a folder.")
     if out is None and model is None and report is None:
         out = default_output(table, "labelled")
-    kinds = _checked_names(out, model, report)
-    with Outputs([p for p in (out, model, report) if p], force=force, inputs=[table]) as outputs:
+    kinds = _checked_names(out, model, report, table)
+    _check_standard_output(console, out)
+    files = [p for p in (out, model, report) if p and p != STANDARD]
+    with Outputs(files, force=force, inputs=[table]) as outputs:
         result = fit_table(table, options)
         console.progress("writing")
         if out is not None:
-            write_table(result.table, outputs.path(out), *kinds["out"])
+            _write(result.table, out, outputs, kinds["out"])
         if model is not None:
             save_model(result.model, outputs.path(model))
         if report is not None:
@@ -57,8 +60,8 @@ def fit_command(
             outputs.path(report).write_text(text, encoding="utf-8")
     console.done()
     written = {"out": out, "model": model, "report": report}
-    files = {key: str(path) for key, path in written.items() if path is not None}
-    _tell_fit(console, result.summary, result.left_out, files)
+    named = {key: str(path) for key, path in written.items() if path not in (None, STANDARD)}
+    _tell_fit(console, result.summary, result.left_out, named)
 
 
 def fit_folder_command(
@@ -97,7 +100,33 @@ def fit_folder_command(
     console.result({**summary, "files": {"out": str(out)}})
 
 
-def _checked_names(out: Path | None, model: Path | None, report: Path | None) -> dict[str, Any]:
+def _check_standard_output(console: Console, out: Path | None) -> None:
+    """Keep standard output for the table alone, where it is written there."""
+    if out != STANDARD:
+        return
+    if console.as_json:
+        raise UserError("--json and --out - both write to standard output.", "Name a file.")
+    console.table_on_stdout = True
+
+
+def _write(table: Any, out: Path, outputs: Outputs, kind: tuple[str, str]) -> None:
+    if out == STANDARD:
+        write_to(table, sys.stdout.buffer, kind[0])
+        sys.stdout.buffer.flush()
+    else:
+        write_table(table, outputs.path(out), *kind)
+
+
+def output_format(out: Path, table: Path) -> tuple[str, str]:
+    """Format and compression of an output; standard output has the format of the table."""
+    if out != STANDARD:
+        return table_format(out)
+    return ("csv" if table == STANDARD else table_format(table)[0]), ""
+
+
+def _checked_names(
+    out: Path | None, model: Path | None, report: Path | None, table: Path
+) -> dict[str, Any]:
     """Formats of the outputs, or an error before any work is done."""
     if model is not None and model.suffix != SUFFIX_MODEL:
         raise UserError(
@@ -105,13 +134,15 @@ def _checked_names(out: Path | None, model: Path | None, report: Path | None) ->
             f"Name the model {shorten(model.stem)}{SUFFIX_MODEL}.",
         )
     return {
-        "out": table_format(out) if out is not None else None,
+        "out": output_format(out, table) if out is not None else None,
         "report": format_of(report) if report is not None else None,
     }
 
 
 def default_output(table: Path, word: str) -> Path:
     """Name of the output in the present folder, after the table's."""
+    if table == STANDARD:
+        return STANDARD
     table_format(table)  # an unknown ending is told of before anything else
     stem, dot, ending = table.name.partition(".")
     return Path(f"{stem}-{word}{dot}{ending}")
@@ -156,12 +187,14 @@ def predict_command(
 ) -> None:
     """Predict, and write the table with labels."""
     out = out or default_output(table, "predicted")
-    kind = table_format(out)
-    with Outputs([out], force=force, inputs=[table, model]) as outputs:
+    kind = output_format(out, table)
+    _check_standard_output(console, out)
+    files = [out] if out != STANDARD else []
+    with Outputs(files, force=force, inputs=[table, model]) as outputs:
         console.progress("reading")
         loaded = _noting(console, lambda: load_model(model))
         labelled, notes = predict_table(loaded, read_table(table, encoding=encoding))
-        write_table(labelled, outputs.path(out), *kind)
+        _write(labelled, out, outputs, kind)
     console.done()
     trusted = int(sum(labelled.column(f"{loaded.target}_trusted").to_pylist()))
     share = percent(trusted / labelled.num_rows, 0)
@@ -170,9 +203,9 @@ def predict_command(
     for note in notes:
         console.say(f"! {note}")
     console.say(f"→ {out}")
-    files = {"out": str(out)}
+    named = {"out": str(out)}
     counts = {"n_rows": labelled.num_rows, "n_trusted": trusted}
-    console.result({**counts, "notes": notes, "files": files})
+    console.result({**counts, "notes": notes, "files": named})
 
 
 def _noting(console: Console, action: Callable[[], Any]) -> Any:

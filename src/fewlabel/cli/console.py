@@ -48,6 +48,7 @@ class Console:
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json, self.quiet = as_json, quiet
+        self.table_on_stdout = False
         self._status: Any = None
 
     def progress(self, text: str) -> None:
@@ -103,7 +104,7 @@ class Console:
     def say(self, text: str) -> None:
         """Print a line of the result, unless JSON was asked for."""
         if not (self.quiet or self.as_json):
-            sys.stdout.write(f"{harmless(text)}\n")
+            (sys.stderr if self.table_on_stdout else sys.stdout).write(f"{harmless(text)}\n")
 
     def result(self, value: dict[str, Any]) -> None:
         """Print the result for machines, if that was asked for."""

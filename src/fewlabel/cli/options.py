@@ -27,10 +27,15 @@ Encoding = Annotated[str, typer.Option(help="Encoding of text tables.")]
 Jobs = Annotated[int, typer.Option(help="Processors to use; -1 for all.")]
 Seed = Annotated[int, typer.Option(help="Seed: the same one gives the same result.", min=0)]
 TableFile = Annotated[
-    Path, typer.Argument(help="CSV, TSV, Parquet or JSON lines, compressed or not.")
+    Path,
+    typer.Argument(
+        help="CSV, TSV, JSON, Parquet, Feather or Excel, compressed or not; - for standard input."
+    ),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `fewlabel fit --model` wrote.")]
-OutTable = Annotated[Path | None, typer.Option(help="Write the table with labels here.")]
+OutTable = Annotated[
+    Path | None, typer.Option(help="Write the table with labels here; - for standard output.")
+]
 Truth = Annotated[
     str | None,
     typer.Option(help="Column with true labels, to check by.", autocompletion=complete_columns),

@@ -16,7 +16,6 @@ import numpy as np
 from scipy.sparse import diags_array, issparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC
@@ -24,6 +23,7 @@ from sklearn.svm import SVC
 from fewlabel._core.scikit import n_rows
 from fewlabel.assess.calibration import calibrated
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
+from fewlabel.baselines._wide import WideLDA
 from fewlabel.bounds.statistics import Floats, Ints
 from fewlabel.selection.learner import N_TREES, default_forest
 
@@ -87,7 +87,7 @@ FAMILIES: dict[str, Family] = {
         Family(
             "lda",
             "linear discriminant analysis",
-            lambda s, j: LinearDiscriminantAnalysis("lsqr", shrinkage="auto"),
+            lambda s, j: WideLDA(),
             "standard",
             sparse=False,
         ),

@@ -1,4 +1,4 @@
-"""Read and write tables: CSV, TSV, JSON lines and Parquet, compressed too.
+"""Read and write tables: CSV, TSV, JSON, Parquet, Feather and Excel, compressed too.
 
 A table is a :class:`pyarrow.Table`. Text formats keep every cell as the text that stands in the
 file, so that writing the table again does not change numbers or dates; what the cells *mean* is
@@ -9,16 +9,27 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fewlabel._core.errors import UserError, listing, shorten
 from fewlabel.encoding.cells import NOTATIONS
 from fewlabel.encoding.frames import DECIMAL, DELIMITER
-from fewlabel.tables.csv_writing import CHUNK_ROWS, python_cells, write_csv
+from fewlabel.tables.csv_writing import write_csv
+from fewlabel.tables.typed_formats import (
+    read_excel,
+    read_feather,
+    read_json,
+    read_jsonl,
+    read_parquet,
+    write_excel,
+    write_feather,
+    write_json,
+    write_jsonl,
+    write_parquet,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,25 +43,50 @@ FORMATS = {
     ".txt": "csv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".xlsx": "excel",
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+STANDARD = Path("-")
+"""Standard input, or output."""
+
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 _ELSEWHERE = {
-    ".xlsx": "Excel",
-    ".xls": "Excel",
-    ".ods": "LibreOffice",
-    ".json": "plain JSON",
-    ".feather": "Feather",
-    ".sav": "SPSS",
-    ".dta": "Stata",
-    ".pkl": "pickle",
-    ".zip": "zip",
+    ".xls": "an old Excel",
+    ".ods": "a LibreOffice",
+    ".sav": "an SPSS",
+    ".dta": "a Stata",
+    ".pkl": "a pickle",
+    ".zip": "a zip",
 }
 _DELIMITERS = ",;\t|"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # A table remembers, among what it says about itself, how its text was written.
 _MARK = b"fewlabel:byte-order-mark"
+_READERS = {
+    "json": read_json,
+    "jsonl": read_jsonl,
+    "parquet": read_parquet,
+    "feather": read_feather,
+    "excel": read_excel,
+}
+_WRITERS = {
+    "json": write_json,
+    "jsonl": write_jsonl,
+    "parquet": write_parquet,
+    "feather": write_feather,
+    "excel": write_excel,
+}
+_MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "feather",
+    b"PK\x03\x04": "excel",
+    b"[": "json",
+    b"{": "jsonl",
+}
 # One cell, or one row, may be as long as a block of the parser.
 _BLOCK_BYTES = 64 * 2**20
 
@@ -62,7 +98,8 @@ def table_format(path: Path) -> tuple[str, str]:
     suffix = suffixes[-1] if suffixes else ""
     if suffix in FORMATS:
         return FORMATS[suffix], compression
-    kind = f"is a {_ELSEWHERE[suffix]} file" if suffix in _ELSEWHERE else "has no known ending"
+    known = _ELSEWHERE.get(suffix)
+    kind = f"is {known} file" if known else "has no known ending"
     raise UserError(
         f"'{shorten(path)}' {kind}.",
         f"Save the table as CSV (.csv), or as one of {', '.join(sorted(set(FORMATS)))}, each also "
@@ -81,16 +118,40 @@ def read_table(path: Path, *, encoding: str = "utf-8") -> pa.Table:
         Of text formats.
     """
     path = Path(path)
-    kind, compression = table_format(path)
-    data = _read_bytes(path, compression)
+    kind, data = _standard_input() if path == STANDARD else _file(path)
     if not data:
         raise UserError(f"'{shorten(path)}' is empty.", "Check that it was saved completely.")
-    reader = {"csv": _read_csv, "tsv": _read_csv, "jsonl": _read_jsonl, "parquet": _read_parquet}
-    table = reader[kind](data, path, kind, encoding)
+    table = _read_as(kind, data, path, encoding)
     _check_names(table.column_names, path)
     if table.num_rows == 0:
         raise UserError(f"'{shorten(path)}' has a header but no rows.", "Add the rows.")
     return table
+
+
+def _read_as(kind: str, data: bytes, path: Path, encoding: str) -> pa.Table:
+    if kind in ("csv", "tsv"):
+        return _read_csv(data, path, kind, encoding)
+    if kind in ("json", "jsonl"):
+        data = _as_utf8(data, path, encoding)
+    return _READERS[kind](data, shorten(path))
+
+
+def _file(path: Path) -> tuple[str, bytes]:
+    kind, compression = table_format(path)
+    return kind, _read_bytes(path, compression)
+
+
+def _standard_input() -> tuple[str, bytes]:
+    """What is piped in, and its format by how it begins."""
+    import gzip
+    import sys
+
+    data = sys.stdin.buffer.read()
+    if data.startswith(b"\x1f\x8b"):
+        data = gzip.decompress(data)
+    start = data[:100].removeprefix(_BYTE_ORDER_MARK).lstrip()
+    kind = next((kind for mark, kind in _MAGIC.items() if start.startswith(mark)), "csv")
+    return kind, data
 
 
 def _read_bytes(path: Path, compression: str) -> bytes:
@@ -275,53 +336,6 @@ def _check_quotes(data: bytes, table: pa.Table, path: Path) -> None:
             )
 
 
-def _read_jsonl(data: bytes, path: Path, kind: str, encoding: str) -> pa.Table:
-    import pyarrow as pa
-    from pyarrow import json as pa_json
-
-    data = _as_utf8(data, path, encoding)
-    name = shorten(path)
-    try:
-        table = pa_json.read_json(
-            io.BytesIO(data),
-            read_options=pa_json.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
-            parse_options=pa_json.ParseOptions(newlines_in_values=False),
-        )
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise UserError(
-            f"'{name}' is not a table in JSON lines: {shorten(error, 160)}.",
-            'Each line must be one object of plain values, such as {"age": 31, "segment": "a"}, '
-            "and a key must have the same type in all lines.",
-        ) from error
-    return _flat(table, path)
-
-
-def _read_parquet(data: bytes, path: Path, kind: str, encoding: str) -> pa.Table:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        table = parquet.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise UserError(
-            f"'{shorten(path)}' is not a readable Parquet file: {shorten(error, 120)}.",
-            "Check that it was copied completely.",
-        ) from error
-    return _flat(table, path)
-
-
-def _flat(table: pa.Table, path: Path) -> pa.Table:
-    import pyarrow as pa
-
-    nested = [field.name for field in table.schema if pa.types.is_nested(field.type)]
-    if nested:
-        raise UserError(
-            f"Columns of '{shorten(path)}' hold lists or objects: {listing(nested)}.",
-            "Flatten them into plain columns first.",
-        )
-    return table
-
-
 def _check_names(names: list[str], path: Path) -> None:
     repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
@@ -356,22 +370,21 @@ def write_table(table: pa.Table, path: Path, kind: str, compression: str = "") -
     A table that was read from CSV is written with its delimiter and byte order mark.
     """
     with _opener(compression)(path, "wb") as file:
-        if kind == "parquet":
-            from pyarrow import parquet
+        write_to(table, file, kind)
 
-            parquet.write_table(_without_style(table), file)
-            return
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        if kind == "jsonl":
-            for row in _rows(table):
-                text.write(json.dumps(row, ensure_ascii=False, default=_as_text) + "\n")
-        else:
-            if _MARK in (table.schema.metadata or {}):
-                text.write(_BYTE_ORDER_MARK.decode())
-            decimal = (table.schema.metadata or {}).get(DECIMAL, b".").decode()
-            write_csv(table, text, "\t" if kind == "tsv" else delimiter_of(table) or ",", decimal)
-        text.flush()
-        text.detach()  # the `with` closes the file
+
+def write_to(table: pa.Table, file: IO[bytes], kind: str) -> None:
+    """Write a table to an open file, see :func:`write_table`."""
+    if kind in _WRITERS:
+        _WRITERS[kind](_without_style(table), file)
+        return
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    if _MARK in (table.schema.metadata or {}):
+        text.write(_BYTE_ORDER_MARK.decode())
+    decimal = (table.schema.metadata or {}).get(DECIMAL, b".").decode()
+    write_csv(table, text, "\t" if kind == "tsv" else delimiter_of(table) or ",", decimal)
+    text.flush()
+    text.detach()  # whoever opened the file closes it
 
 
 def _without_style(table: pa.Table) -> pa.Table:
@@ -382,15 +395,3 @@ def _without_style(table: pa.Table) -> pa.Table:
         if key not in (DECIMAL, DELIMITER, _MARK)
     }
     return table.replace_schema_metadata(kept or None)
-
-
-def _as_text(value: Any) -> str:
-    """What JSON has no type for; moments in ISO 8601, with their time zone."""
-    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
-
-
-def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    names = table.column_names
-    for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
-        for cells in zip(*map(python_cells, batch.columns)):
-            yield dict(zip(names, cells))

@@ -21,6 +21,7 @@ CLASSES: dict[str, str] = {
     "qn-s3vm": "fewlabel.baselines.qns3vm.QNS3VMClassifier",
     "range-scaler": "fewlabel.ensemble.families.RangeScaler",
     "semi-lda": "fewlabel.baselines.semi_lda.SemiLDAClassifier",
+    "wide-lda": "fewlabel.baselines._wide.WideLDA",
     "trees": "fewlabel.tables.packed_trees.PackedTrees",
     "voter": "fewlabel.ensemble.families.Voter",
 }
@@ -45,7 +46,6 @@ LIBRARY_TYPES = frozenset(
         "numpy.ndarray",
         "sklearn.decomposition._pca.PCA",
         "sklearn.decomposition._truncated_svd.TruncatedSVD",
-        "sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
         "sklearn.ensemble._forest.ExtraTreesClassifier",
         "sklearn.ensemble._forest.RandomForestClassifier",
         "sklearn.feature_extraction.text.TfidfTransformer",

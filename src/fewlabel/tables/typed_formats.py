@@ -1,0 +1,216 @@
+"""Formats whose cells have types: JSON, Parquet, Feather and Excel."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel.tables.csv_writing import CHUNK_ROWS, formula_safe, python_cells
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# One row may be as long as a block of the parser.
+_BLOCK_BYTES = 64 * 2**20
+
+# --- reading ----------------------------------------------------------------------------------
+
+
+def read_jsonl(data: bytes, name: str) -> pa.Table:
+    """Objects, one in each line."""
+    import pyarrow as pa
+    from pyarrow import json as pa_json
+
+    try:
+        table = pa_json.read_json(
+            io.BytesIO(data),
+            read_options=pa_json.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
+            parse_options=pa_json.ParseOptions(newlines_in_values=False),
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise UserError(
+            f"'{name}' is not a table in JSON lines: {shorten(error, 160)}.",
+            'Each line must be one object of plain values, such as {"age": 31, "segment": "a"}, '
+            "and a key must have the same type in all lines.",
+        ) from error
+    return _flat(table, name)
+
+
+def read_json(data: bytes, name: str) -> pa.Table:
+    """An array of objects; lines of objects are taken, too."""
+    if not data.lstrip().startswith(b"["):
+        return read_jsonl(data, name)
+    try:
+        rows = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            f"'{name}' is not JSON: {shorten(error, 120)}.", "Check that it was saved completely."
+        ) from error
+    if not all(isinstance(row, dict) for row in rows):
+        raise UserError(
+            f"'{name}' is a JSON array of something else than objects.",
+            'Each row must be one object, such as {"age": 31, "segment": "a"}.',
+        )
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    return _flat(_of_rows(names, [[row.get(key) for key in names] for row in rows]), name)
+
+
+def read_parquet(data: bytes, name: str) -> pa.Table:
+    """Parquet."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(
+            f"'{name}' is not a readable Parquet file: {shorten(error, 120)}.",
+            "Check that it was copied completely.",
+        ) from error
+    return _flat(table, name)
+
+
+def read_feather(data: bytes, name: str) -> pa.Table:
+    """Feather, which is Arrow's own file format."""
+    import pyarrow as pa
+    from pyarrow import feather
+
+    try:
+        table = feather.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(
+            f"'{name}' is not a readable Feather file: {shorten(error, 120)}.",
+            "Check that it was copied completely.",
+        ) from error
+    return _flat(table, name)
+
+
+def read_excel(data: bytes, name: str) -> pa.Table:
+    """The first sheet of a workbook; its first row names the columns."""
+    import zipfile
+
+    workbook = _openpyxl()
+    try:
+        book = workbook.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        raise UserError(
+            f"'{name}' is not a readable Excel file: {shorten(error, 120)}.",
+            "Save it as .xlsx anew, without a password.",
+        ) from error
+    sheet = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
+    sheet = [row for row in sheet if any(cell is not None for cell in row)]
+    if not sheet:
+        raise UserError(f"The first sheet of '{name}' is empty.", "Put the table there.")
+    head = sheet[0]
+    while head and head[-1] is None:
+        head.pop()
+    if any(cell is None for cell in head):
+        raise UserError(
+            f"A column of '{name}' has no name.", "Name every column in the first row of the sheet."
+        )
+    return _of_rows([str(cell) for cell in head], [row[: len(head)] for row in sheet[1:]])
+
+
+def _openpyxl() -> Any:
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise UserError(
+            "Excel files need the package openpyxl.", "pip install 'fewlabel[excel]'"
+        ) from error
+    return openpyxl
+
+
+def _of_rows(names: list[str], rows: Sequence[Sequence[Any]]) -> pa.Table:
+    """Cells of Python's types by column; where they differ, their texts."""
+    import pyarrow as pa
+
+    columns = []
+    for i in range(len(names)):
+        cells = [row[i] if i < len(row) else None for row in rows]
+        try:
+            columns.append(pa.array(cells))
+        except (pa.ArrowException, OverflowError):
+            columns.append(pa.array([None if c is None else str(c) for c in cells], pa.string()))
+    return pa.Table.from_arrays(columns, names=names)
+
+
+def _flat(table: pa.Table, name: str) -> pa.Table:
+    import pyarrow as pa
+
+    nested = [field.name for field in table.schema if pa.types.is_nested(field.type)]
+    if nested:
+        raise UserError(
+            f"Columns of '{name}' hold lists or objects: {listing(nested)}.",
+            "Flatten them into plain columns first.",
+        )
+    return table
+
+
+# --- writing ----------------------------------------------------------------------------------
+
+
+def write_parquet(table: pa.Table, file: IO[bytes]) -> None:
+    """Parquet."""
+    from pyarrow import parquet
+
+    parquet.write_table(table, file)
+
+
+def write_feather(table: pa.Table, file: IO[bytes]) -> None:
+    """Feather."""
+    from pyarrow import feather
+
+    feather.write_feather(table, file)
+
+
+def write_jsonl(table: pa.Table, file: IO[bytes]) -> None:
+    """Objects, one in each line."""
+    for row in _rows(table):
+        file.write(json.dumps(row, ensure_ascii=False, default=_as_text).encode() + b"\n")
+
+
+def write_json(table: pa.Table, file: IO[bytes]) -> None:
+    """An array of objects."""
+    for i, row in enumerate(_rows(table)):
+        text = json.dumps(row, ensure_ascii=False, default=_as_text)
+        file.write((",\n" if i else "[\n").encode() + text.encode())
+    file.write(b"\n]\n")
+
+
+def write_excel(table: pa.Table, file: IO[bytes]) -> None:
+    """A workbook of one sheet; texts that would be run are disarmed."""
+    import pyarrow as pa
+
+    book = _openpyxl().Workbook(write_only=True)
+    sheet = book.create_sheet("table")
+    sheet.append(formula_safe(pa.array(table.column_names, pa.string())).to_pylist())
+    for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
+        columns = [
+            formula_safe(c).to_pylist() if pa.types.is_string(c.type) else c.to_pylist()
+            for c in batch.columns
+        ]
+        for row in zip(*columns):
+            sheet.append([_excel_cell(cell) for cell in row])
+    book.save(file)
+
+
+def _excel_cell(cell: Any) -> Any:
+    if getattr(cell, "tzinfo", None) is not None or isinstance(cell, (bytes, list, dict)):
+        return _as_text(cell)
+    return cell
+
+
+def _as_text(value: Any) -> str:
+    """What JSON has no type for; moments in ISO 8601, with their time zone."""
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
+
+
+def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    names = table.column_names
+    for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
+        for cells in zip(*map(python_cells, batch.columns)):
+            yield dict(zip(names, cells))
