@@ -216,6 +216,7 @@ def main() -> None:
     )
     parser.add_argument("--draws", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", action="append", help="make this table only; may be repeated")
     parser.add_argument("--write", type=Path, help="also write the tables into this page")
     options = parser.parse_args()
     draws, seed = options.draws, options.seed
@@ -227,8 +228,8 @@ def main() -> None:
         "accepted": lambda: acceptance(max(1, draws // 5), seed),
         "priors": lambda: priors(5000),
     }
-    for name, make in tables.items():
-        text = table(make())
+    for name in options.only or tables:
+        text = table(tables[name]())
         print(f"{name}\n\n{text}\n", flush=True)
         if options.write:
             put(options.write, name, text)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -117,10 +118,11 @@ def hypergeometric_log_cdf(wrong: int, rows: int, all_wrong: int, checked: int) 
     return min(0.0, float(logsumexp(log_pmf)))
 
 
+@lru_cache(maxsize=2**15)  # searches for limits, and audits of one table, ask again and again
 def excludes(rows: int, checked: int, wrong: int, all_wrong: int, delta: float) -> bool:
     """Whether ``wrong`` of ``checked`` rows exclude that as many as ``all_wrong`` are wrong."""
     log_p = hypergeometric_log_cdf(wrong, rows, all_wrong, checked)
-    return log_p <= np.log(delta) - ROUNDING
+    return log_p <= math.log(delta) - ROUNDING
 
 
 def log_prior_posterior_ratio(
