@@ -1,0 +1,84 @@
+"""The study of the promise: splits, records, page."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from benchmarks import promise, promise_data, promise_page
+from fewlabel.assess.error_estimate import ErrorEstimate
+
+
+def test_a_split_is_random_and_small():
+    split = promise_data.split("wine", 4, 4000, max_unlabeled=50)
+    assert split.labeled.sum() == 12
+    assert (~split.labeled).sum() == 50
+    assert promise_data.split("wine", 60, 4000) is None
+
+
+@pytest.mark.parametrize("name", promise_data.SYNTHETIC)
+def test_synthetic_sets_are_drawn_anew(name):
+    one, two = promise_data.load(name, 1), promise_data.load(name, 2)
+    assert one[0].shape == two[0].shape
+    assert not np.array_equal(one[0], two[0])
+
+
+def fake_classifier(y, labeled):
+    class Fake:
+        error_ = ErrorEstimate(0.1, 0.05, 0.2, 12, "")
+
+        def fit(self, X, target):
+            self.transduction_ = np.where(np.arange(len(y)) % 10 == 0, (y + 1) % 3, y)
+            self.transduction_proba_ = np.full((len(y), 3), 1 / 3)
+            self.labeled_iter_ = np.where(labeled, 0, 1)
+            self.confidence_ = np.full(len(y), 0.9)
+            return self
+
+        def accept(self, max_error):
+            return np.arange(len(y)) % 10 != 0
+
+    return Fake()
+
+
+def test_records_and_page(tmp_path, monkeypatch):
+    _, y, labeled = promise_data.split("wine", 4, 4000)
+    monkeypatch.setattr(promise.data, "make", lambda base, seed: fake_classifier(y, labeled))
+    record = promise.measure(("wine", 4, 4000, "tree"))
+    assert record["truth"] == pytest.approx(0.1, abs=0.03)
+    assert record["accept"]["wrong"] == 0
+    assert record["accept"]["rows"] + round(record["truth"] * record["unlabeled"]) == len(y) - 12
+    path = tmp_path / "promise.jsonl"
+    path.write_text(json.dumps(record) + '\n{"data": "cut o')
+    assert promise.read_records(path) == [record]
+    text = promise_page.page([record])
+    assert "| wine | 1 |" in text
+    promise_page.write_page([record], tmp_path / "page.md")
+    assert (tmp_path / "page.md").read_text() == text
+    with pytest.raises(ValueError, match="no record"):
+        promise_page.write_page([], tmp_path / "page.md")
+
+
+def test_what_is_measured_is_not_measured_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(promise, "RECORDS", tmp_path / "promise.jsonl")
+    done = {"data": "wine", "per_class": 4, "seed": 4000, "base": "tree"}
+    monkeypatch.setattr(promise, "read_records", lambda: [done])
+    asked = []
+
+    class Pool:
+        def __init__(self, *args, **options): ...
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error): ...
+        def submit(self, function, spec):
+            asked.append(spec)
+            return SimpleNamespace(result=lambda: {**done, "seed": spec[2]})
+
+    monkeypatch.setattr(promise, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(promise, "as_completed", lambda futures: futures)
+    promise.run([("wine", 4, 4000, "tree"), ("wine", 4, 4001, "tree")], 1)
+    assert asked == [("wine", 4, 4001, "tree")]
+    assert json.loads((tmp_path / "promise.jsonl").read_text())["seed"] == 4001
