@@ -125,6 +125,19 @@ def test_a_text_encoder_of_the_user(table):
     np.testing.assert_array_equal(encoder.transform(table[["text"]]), X)
 
 
+def test_words_and_letters():
+    rng = np.random.default_rng(0)
+    long = [" ".join(rng.choice(WORDS, 8)) for _ in range(N)]
+    short = ["".join(rng.choice(list("abcdef"), 9)) for _ in range(N)]
+    letters = ["a b c d", "e f g h"] * (N // 2)
+    table = pd.DataFrame({"long": long, "short": short, "letters": letters})
+    encoder = TableEncoder(text=["letters"])
+    assert np.isfinite(encoder.fit_transform(table)).all()
+    assert [column.words for column in encoder.plan_] == [True, False, True]
+    assert "of its words" in encoder.plan_[0].treatment
+    assert "of its letters" in encoder.plan_[1].treatment
+
+
 def test_in_pipelines_and_searches(table):
     y = (table["yes"]).astype(int)
     pipeline = make_pipeline(TableEncoder(), StandardScaler(), LogisticRegression())

@@ -25,13 +25,11 @@ from fewlabel.encoding.cells import (
     written_numbers,
 )
 from fewlabel.encoding.dates import ISO, DateFormats, days_of, find_formats, timestamps
+from fewlabel.encoding.treatments import MAX_LEVELS, TREATMENT
 from fewlabel.encoding.values import find_sentinels, find_shift, is_counter
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-MAX_LEVELS = 40
-"""So many values of a category have an indicator of their own."""
 
 MOSTLY = 0.9
 """A column is one of numbers (dates) if at least this share of its filled cells are."""
@@ -46,17 +44,6 @@ _IDENTIFIER_ROWS = 20
 _TEXT_BLANKS = 2.0
 _TEXT_SHARE = 0.3
 _TEXT_LENGTH = 30.0
-
-_MISSING = "a missing value becomes the median, and a flag marks it"
-TREATMENT = {
-    "number": f"used as it is; {_MISSING}",
-    "yes/no": f"1 for yes, 0 for no; {_MISSING}",
-    "date": f"days, and month, weekday (and hour) as points on a circle; {_MISSING}",
-    "category": f"one indicator for each value; rare values beyond {MAX_LEVELS - 1} share one",
-    "many": f"indicators of the {MAX_LEVELS} most frequent values, and singular vectors of the "
-    "tf-idf of all values' letters, so that values written alike lie together",
-    "text": "singular vectors of the tf-idf of its letters (3- and 4-grams)",
-}
 
 
 @dataclass(frozen=True)
@@ -82,6 +69,8 @@ class Column:
         Numbers that stand for "missing".
     many : bool
         Whether a category has more values than can have an indicator each.
+    words : bool
+        Whether the texts have several words each.
     """
 
     name: str
@@ -94,6 +83,7 @@ class Column:
     formats: tuple[str, ...] = ()
     sentinels: tuple[float, ...] = ()
     many: bool = False
+    words: bool = False
 
     def __str__(self) -> str:
         why = f" ({self.why})" if self.why else ""
@@ -215,7 +205,7 @@ def _asked(
 ) -> Column:
     why = "asked for"
     if asked == "text":
-        return Column(name, "text", TREATMENT["text"], why)
+        return _text(name, text_of(column), why)
     if asked == "category":
         many = n_different > MAX_LEVELS
         return Column(name, "category", TREATMENT["many" if many else "category"], why, many=many)
@@ -354,12 +344,18 @@ def _as_words(name: str, column: pa.ChunkedArray, n_different: int) -> Column:
         return Column(name, "left out", "nearly every row has its own code: an identifier")
     long = blanks.mean() >= _TEXT_BLANKS or pc.mean(pc.utf8_length(column)).as_py() >= _TEXT_LENGTH
     if unique or (n_different > max(MAX_LEVELS, _TEXT_SHARE * n_filled) and long):
-        why = f"{n_different:,} different texts in {n_filled:,} filled cells"
-        return Column(name, "text", TREATMENT["text"], why)
+        return _text(name, column, f"{n_different:,} different texts in {n_filled:,} filled cells")
     many = n_different > MAX_LEVELS
     coded = _has_leading_zeros(column)
     why = f"{n_different:,} different values" + (", digits with leading zeros" if coded else "")
     return Column(name, "category", TREATMENT["many" if many else "category"], why, many=many)
+
+
+def _text(name: str, column: pa.ChunkedArray, why: str) -> Column:
+    from pyarrow import compute as pc
+
+    words = pc.mean(pc.count_substring_regex(column, r"\s+")).as_py() >= _TEXT_BLANKS
+    return Column(name, "text", TREATMENT["words" if words else "text"], why, words=words)
 
 
 def _is_code(column: pa.ChunkedArray) -> bool:

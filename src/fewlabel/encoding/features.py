@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel.encoding.cells import filled_cells, text_of
-from fewlabel.encoding.columns import MAX_LEVELS, Column
+from fewlabel.encoding.columns import Column
 from fewlabel.encoding.dates import ISO, timestamps
 from fewlabel.encoding.frames import EXTRA
+from fewlabel.encoding.treatments import MAX_LEVELS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,7 +148,7 @@ class CategoryFeatures:
 
 
 class TextFeatures:
-    """Singular vectors of the tf-idf of letters (skrub's StringEncoder), or the user's encoder.
+    """Singular vectors of the tf-idf of words or letters (skrub), or what the user's encoder gives.
 
     Each different text is encoded once, so that categories of many values cost what their values
     do and not what the rows do.
@@ -166,14 +167,11 @@ class TextFeatures:
         sample = texts
         if len(texts) > _MOST_TEXTS:
             sample = texts.iloc[np.sort(rng.permutation(len(texts))[:_MOST_TEXTS])]
-        self.encoder_ = self._make(len(sample))
         with warnings.catch_warnings():
             # Few different letters: the tf-idf itself is narrow enough.
             warnings.filterwarnings("ignore", message="The matrix shape", category=UserWarning)
-            encoded = self.encoder_.fit(_asked(self.encoder_, sample)).transform(
-                _asked(self.encoder_, texts)
-            )
-        dense = _dense(encoded)
+            self.encoder_ = self._fitted(sample)
+        dense = _dense(self.encoder_.transform(_asked(self.encoder_, texts)))
         digits = len(str(dense.shape[1] - 1))
         self.names_ = [f"{self.column.name} ({i:0{digits}})" for i in range(dense.shape[1])]
         return dense[codes]
@@ -183,13 +181,21 @@ class TextFeatures:
         texts, codes = _different(cells)
         return _dense(self.encoder_.transform(_asked(self.encoder_, texts)))[codes]
 
-    def _make(self, n_texts: int) -> Any:
+    def _fitted(self, texts: pd.Series) -> Any:
         if self.encoder is not None:
             from sklearn.base import clone
 
-            return clone(self.encoder)
-        n_components = min(self.n_components, max(2, n_texts // 2))
-        return skrub().StringEncoder(n_components=n_components, random_state=self.random_state)
+            encoder = clone(self.encoder)
+            return encoder.fit(_asked(encoder, texts))
+        n_components = min(self.n_components, max(2, len(texts) // 2))
+        common = {"n_components": n_components, "random_state": self.random_state}
+        if self.column.words:
+            encoder = skrub().StringEncoder(analyzer="word", ngram_range=(1, 1), **common)
+            try:
+                return encoder.fit(texts)
+            except ValueError:  # no word of two letters: an empty vocabulary
+                pass
+        return skrub().StringEncoder(**common).fit(texts)
 
 
 class LevelFeatures:
