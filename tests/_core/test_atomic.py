@@ -6,6 +6,8 @@ import errno
 import os
 import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 
 from fewlabel._core.atomic import Outputs, replaced
 from fewlabel._core.errors import UserError
+from support.cli_tools import environment
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path):
@@ -198,3 +201,18 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path):
         Outputs([target], force=True)
     assert target.read_text() == "new"
     assert sorted(tmp_path.iterdir()) == sorted([target, *others])
+
+
+def test_a_signal_at_the_entry_of_exit_leaves_nothing(tmp_path: Path):
+    """There no handler can catch it; what is left is removed when the process ends."""
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom fewlabel._core.atomic import Outputs\n"
+        "class Late(Outputs):\n    def __exit__(self, *args): raise SystemExit(143)\n"
+        "target = Path(sys.argv[1])\n"
+        "with Late([target]) as outputs: outputs.path(target).write_text('half')\n"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "a.txt")], env=environment()
+    )
+    assert answer.returncode == 143
+    assert list(tmp_path.iterdir()) == []

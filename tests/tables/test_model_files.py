@@ -497,6 +497,16 @@ def test_headers_of_arrays_promise_no_more_than_there_is(kind: str, saved: Path,
         check_archive(path)
 
 
+def test_a_header_that_is_no_python(saved: Path, tmp_path: Path):
+    def forge(members, manifest):
+        name = next(name for name in members if name.endswith(".npy"))
+        members[name] = members[name].replace(b"}", b"(", 1)
+
+    path = rewritten(saved, tmp_path / "forged.skops", forge, honest_sums=True)
+    with pytest.raises(UserError, match="refused"):
+        check_archive(path)
+
+
 def forged_part(saved: Path, target: Path, change) -> Path:
     """A model file with forged arrays; what is changed is what was written."""
     content = skops_content(saved)

@@ -7,6 +7,7 @@ that nobody has locked is what a killed process left, and the next one removes i
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import re
@@ -134,6 +135,8 @@ class _Part:
         self.old = _temporary(self.target)  # a second name of what is replaced
         self._locked: list[int] = []
         self._named = False
+        self._process = os.getpid()
+        _UNFINISHED.add(self)
 
     def make(self) -> None:
         """Create the file; as private as the one that it is going to replace."""
@@ -185,10 +188,23 @@ class _Part:
 
     def close(self) -> None:
         """Remove what still has a temporary name."""
+        if self._process != os.getpid():  # a fork of the process that writes
+            return
         self.path.unlink(missing_ok=True)
         self.old.unlink(missing_ok=True)
         while self._locked:
             os.close(self._locked.pop())
+        _UNFINISHED.discard(self)
+
+
+# A signal may come at the very entry of ``__exit__``, before anything there can catch it.
+_UNFINISHED: set[_Part] = set()
+
+
+@atexit.register
+def _close_all() -> None:
+    for part in list(_UNFINISHED):
+        part.close()
 
 
 def _rename_new(path: Path, target: Path) -> None:
