@@ -77,9 +77,7 @@ def main() -> None:
         subprocess.run([*git, "add", "-q", "--detach", str(tree), options.revision], check=True)
         try:
             for task in options.tasks:
-                pairs = [
-                    (measure(tree, task), measure(ROOT, task)) for _ in range(options.repeats)
-                ]
+                pairs = [(measure(tree, task), measure(ROOT, task)) for _ in range(options.repeats)]
                 seconds = [[run["seconds"] for run in side] for side in zip(*pairs)]
                 before, after = map(median, seconds)
                 memory = [median(run["mib"] for run in side) for side in zip(*pairs)]

@@ -16,7 +16,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from fewlabel import BoundPolicy, Selection, SelfLearningClassifier
 from fewlabel._core.atomic import replaced
-from fewlabel.bounds.statistics import RowStatistics
+from fewlabel.bounds.cells import RowStatistics
 from reproduction.datasets import load_dataset, mask_labels, paper_split
 
 GAINS = (0.001, 0.01, 0.1)

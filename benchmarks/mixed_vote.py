@@ -75,7 +75,7 @@ class StudyLearner(MixedVoteLearner):
             rows = np.sort(self.trainer.unlabeled_at_random[:EVIDENCE_ROWS])
             votes = [self.trainer.vote(t.voter, t.family, rows) for t in self.trained[1]]
             evidence = VoterVotes(evidence.held_out, evidence.y, np.stack(votes))
-        return learn_posterior(self.q, evidence, temperature=self.inverse_temperature)
+        return learn_posterior(self.q, evidence, inverse_temperature=self.inverse_temperature)
 
 
 class StudyClassifier(FewLabelClassifier):

@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fewlabel import VoteStatistics, optimal_thresholds, risk_bound
-from fewlabel.bounds.statistics import _distinct, _few_distinct, open_cells
+from fewlabel.bounds.cells import _few_distinct, open_cells
+from fewlabel.bounds.statistics import _distinct
 from support.strategies import votes_and_proba
 
 
@@ -127,7 +128,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch, resolution):
         optimal_thresholds(votes, proba, resolution=resolution),
         risk_bound(votes, proba, thresholds=0.3, resolution=resolution),
     ]
-    monkeypatch.setattr("fewlabel.bounds.statistics._BLOCK_ROWS", 7)
+    monkeypatch.setattr("fewlabel.bounds.cells._BLOCK_ROWS", 7)
     np.testing.assert_array_equal(optimal_thresholds(votes, proba, resolution=resolution), whole[0])
     blocks = risk_bound(votes, proba, thresholds=0.3, resolution=resolution)
     assert blocks == pytest.approx(whole[1], abs=1e-12)
@@ -136,7 +137,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch, resolution):
 @pytest.mark.parametrize("resolution", [None, 7])
 def test_blocks_are_merged_as_they_come(monkeypatch, resolution):
     """The sums are those of all blocks merged at once, to the last bit."""
-    monkeypatch.setattr("fewlabel.bounds.statistics._BLOCK_ROWS", 16)
+    monkeypatch.setattr("fewlabel.bounds.cells._BLOCK_ROWS", 16)
     rng = np.random.default_rng(0)
     votes = rng.multinomial(20, [0.2, 0.5, 0.3], size=500) / 20
     proba = rng.dirichlet(np.ones(3), size=500)
@@ -151,7 +152,7 @@ def test_blocks_are_merged_as_they_come(monkeypatch, resolution):
 
 
 def test_memory_of_bins_does_not_grow_with_the_rows(monkeypatch):
-    monkeypatch.setattr("fewlabel.bounds.statistics._BLOCK_ROWS", 500)
+    monkeypatch.setattr("fewlabel.bounds.cells._BLOCK_ROWS", 500)
     peaks = []
     for n in (2_000, 20_000):
         votes = np.random.default_rng(0).dirichlet(np.ones(6), size=n)

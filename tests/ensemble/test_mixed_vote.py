@@ -108,7 +108,7 @@ def test_first_votes_are_those_of_voters_without_pseudo_labels(fitted):
 
 
 def test_bounds_of_the_library_take_the_mixed_vote(fitted):
-    tb = risk_bound(fitted.transduction_proba_[HIDDEN], fitted.initial_votes_, tight=True)
+    tb = risk_bound(fitted.transduction_proba_[HIDDEN], fitted.label_proba_, tight=True)
     assert fitted.risk_bound_ == pytest.approx(tb)
     names = [bound.name for bound in fitted.bounds(X, TARGET, y_true=Y)]
     assert {"supervised estimate", "TB", "CB", "CBIL"} <= set(names)
@@ -232,7 +232,7 @@ def test_a_class_with_a_single_label(n_first, n_second):
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*left out.*")
         clf = FewLabelClassifier(random_state=0).fit(X[rows], target[rows])
-        clf.report(X[rows], target[rows])
+        clf.report()
     hidden = target[rows] == -1
     assert (clf.transduction_[hidden] == Y[rows][hidden]).mean() > 0.7
 
@@ -248,7 +248,7 @@ def test_rows_that_nobody_could_vote_on_are_not_judged():
     clf.fit(X, target)
     held_out = clf.initial_estimator_.held_out_votes_
     assert held_out.any(axis=1).tolist() == (target[labeled] == 1).tolist()
-    evidence = gather(clf, X, target)
+    evidence = gather(clf)
     assert evidence.y.tolist() == [1] * 8
     assert clf.bounds(X, target)[0].value == np.mean(evidence.held_out.argmax(axis=1) != 1)
 
@@ -380,7 +380,7 @@ def test_it_is_a_self_learner_with_other_voters():
     assert clf.n_iter_ == 1
     assert records[-1] is clf.history_[0]
     assert (clf.labeled_iter_[~HIDDEN] == 0).all()
-    assert clf.report(X, TARGET, y_true=Y) is not None
+    assert clf.report(y_true=Y) is not None
 
 
 def test_verbose_tells_of_families_and_rounds(capsys):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fewlabel import BoundPolicy, Curriculum, FixedThreshold, Selection, optimal_thresholds
-from fewlabel.bounds.statistics import RowStatistics, VoteStatistics
+from fewlabel.bounds.cells import RowStatistics
+from fewlabel.bounds.statistics import VoteStatistics
 from fewlabel.selection.policies import make_policy
 from support.strategies import votes_and_proba
 

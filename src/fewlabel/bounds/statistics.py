@@ -31,13 +31,6 @@ from fewlabel._core.checks import check_votes_and_proba
 _BUCKETS = 4096
 
 
-# Rows of a block: its votes and label probabilities stay in the processor's cache.
-_BLOCK_ROWS = 16_384
-
-# Rows that tell whether votes are few.
-_SAMPLE_ROWS = 2_048
-
-
 @dataclass(frozen=True)
 class ClassCells:
     r"""Sums over the rows whose vote for one class j falls into each cell.
@@ -71,7 +64,7 @@ class ClassCells:
         cls, vote: Floats, predicted: NDArray[np.bool_], proba: Floats, resolution: int | None
     ) -> Self:
         """Cells of rows with these votes for the class. A kernel: trusts its input."""
-        edges, cell = _bin(vote, resolution) if resolution else _distinct(vote)
+        edges, cell = bin_votes(vote, resolution) if resolution else _distinct(vote)
         n_cells = len(edges)
         mass = _sum_by_cell(proba, cell, n_cells)
         # In exact statistics every row of a cell has the same vote: its edge.
@@ -111,7 +104,7 @@ class ClassCells:
 
     def binned(self, resolution: int) -> Self:
         """The same sums in cells that are bins."""
-        edges, cell = _bin(self.edges, resolution)
+        edges, cell = bin_votes(self.edges, resolution)
 
         def add(values: Floats) -> Floats:
             return _sum_by_cell(values, cell, len(edges))
@@ -147,7 +140,7 @@ def _distinct(vote: Floats) -> tuple[Floats, Ints]:
     return ascending[is_new], cell
 
 
-def _bin(vote: Floats, resolution: int) -> tuple[Floats, Ints]:
+def bin_votes(vote: Floats, resolution: int) -> tuple[Floats, Ints]:
     """Cells [t/R, (t+1)/R), with the vote 1 in a cell of its own."""
     edges = np.arange(resolution + 1) / resolution
     cell = np.minimum(vote * resolution, resolution).astype(np.intp)
@@ -206,7 +199,7 @@ class VoteStatistics:
             Number of bins for the votes of a class; exact without it.
         """
         v, proba = check_votes_and_proba(votes, label_proba)
-        _check_resolution(resolution)
+        check_resolution(resolution)
         return cls(
             cells=tuple(iter_class_cells(v, proba, resolution=resolution)),
             u=proba.sum(axis=0),
@@ -241,7 +234,7 @@ class VoteStatistics:
 
         What is binned already can only be put into bins that consist of whole ones.
         """
-        _check_resolution(resolution)
+        check_resolution(resolution)
         if self.resolution is not None and self.resolution % resolution:
             raise ValueError(
                 f"These statistics have {self.resolution} bins a class, which cannot be put into "
@@ -274,51 +267,7 @@ class VoteStatistics:
         return int(sum(array.nbytes for array in arrays) + self.u.nbytes)
 
 
-@dataclass(frozen=True, eq=False)
-class RowStatistics:
-    """The statistics of rows whose votes are in memory: sums are made when they are asked for.
-
-    Exact statistics of continuous votes take :math:`K^2` numbers a row. Those of one class at a
-    time take K, which is what a search for thresholds needs.
-
-    Attributes
-    ----------
-    votes, label_proba : ndarray of shape (n_rows, n_classes)
-    resolution : int or None
-        Bins of the votes, as in :class:`VoteStatistics`.
-    """
-
-    votes: Floats
-    label_proba: Floats
-    resolution: int | None = None
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.votes)
-
-    @property
-    def n_classes(self) -> int:
-        return self.votes.shape[1]
-
-    def predicted_votes(self, j: int) -> tuple[Floats, Ints]:
-        """As :meth:`VoteStatistics.predicted_votes`."""
-        vote = self.votes[self.votes.argmax(axis=1) == j, j]
-        if self.resolution:
-            edges, cell = _bin(vote, self.resolution)
-            vote = edges[cell]
-        return np.unique(vote, return_counts=True)
-
-    def binned(self, resolution: int) -> RowStatistics:
-        """The same votes in bins."""
-        _check_resolution(resolution)
-        return replace(self, resolution=resolution)
-
-
-Statistics = VoteStatistics | RowStatistics
-"""What a policy or a bound knows of rows."""
-
-
-def _check_resolution(resolution: int | None) -> None:
+def check_resolution(resolution: int | None) -> None:
     """Raise unless the number of bins makes sense."""
     if resolution is not None and (not isinstance(resolution, (int, np.integer)) or resolution < 1):
         raise ValueError(
@@ -349,83 +298,3 @@ def iter_class_cells(
             rows = np.flatnonzero(reaches[:, j])
             vote, predicted, proba = votes[rows, j], best[rows] == j, label_proba[rows]
         yield ClassCells.from_rows(vote, predicted, proba, resolution)
-
-
-def _iter_few_cells(
-    votes: Floats, label_proba: Floats, resolution: int | None, lowest: Floats | None
-) -> Iterator[ClassCells]:
-    # Where cells are few, blocks of rows that stay in the processor's cache are summed, and merged
-    # as they come: no more than the cells of one block and those of all rows so far is in memory.
-    total: dict[int, ClassCells] = {}
-    for start in range(0, len(votes), _BLOCK_ROWS):
-        block = iter_class_cells(
-            votes[start : start + _BLOCK_ROWS],
-            label_proba[start : start + _BLOCK_ROWS],
-            resolution=resolution,
-            lowest=lowest,
-        )
-        for j, cells in enumerate(block):
-            total[j] = ClassCells.merge([total[j], cells]) if j in total else cells
-    return iter(total.values())
-
-
-def _few_distinct(votes: Floats) -> bool:
-    """Whether a sample of rows has few distinct votes, as those of a forest are."""
-    # From all over the array: rows that come sorted may begin with equal votes.
-    step = -(-len(votes) // _SAMPLE_ROWS)
-    return all(len(np.unique(column)) <= 512 for column in votes[::step].T)
-
-
-def _lowest_predictions(votes: Floats, resolution: int | None) -> Floats:
-    """The lowest vote with which each class was predicted; 1 for one that never was."""
-    lowest = np.ones(votes.shape[1])
-    for start in range(0, len(votes), _BLOCK_ROWS):
-        block = votes[start : start + _BLOCK_ROWS]
-        best = block.argmax(axis=1)
-        np.minimum.at(lowest, best, block[np.arange(len(block)), best])
-    if resolution:  # a bin is kept whole
-        edges, cell = _bin(lowest, resolution)
-        return edges[cell]
-    return lowest
-
-
-@dataclass(frozen=True)
-class CellSource:
-    """The cells of each class in turn, from wherever they come."""
-
-    cells: Iterator[ClassCells]
-    u: Floats
-    n_rows: int
-    resolution: int | None
-
-
-def open_cells(
-    votes: ArrayLike | Statistics,
-    label_proba: ArrayLike | None,
-    resolution: int | None,
-    *,
-    above_lowest_prediction: bool = False,
-) -> CellSource:
-    """Cells from votes (made class by class, on the fly) or from accumulated statistics.
-
-    With ``above_lowest_prediction`` rows whose vote for j is below that of every row predicted j
-    are left out: no threshold that trusts a different set of rows reaches down to them.
-    """
-    is_statistics = isinstance(votes, (VoteStatistics, RowStatistics))
-    if is_statistics and (label_proba is not None or resolution is not None):
-        raise ValueError(
-            "VoteStatistics already contain label_proba and resolution; pass them alone."
-        )
-    if isinstance(votes, RowStatistics):
-        rows = votes
-        votes, label_proba, resolution = rows.votes, rows.label_proba, rows.resolution
-    if isinstance(votes, VoteStatistics):
-        return CellSource(iter(votes.cells), votes.u, votes.n_rows, votes.resolution)
-    v, proba = check_votes_and_proba(votes, label_proba)
-    _check_resolution(resolution)
-    lowest = _lowest_predictions(v, resolution) if above_lowest_prediction else None
-    if resolution or _few_distinct(v):
-        cells = _iter_few_cells(v, proba, resolution, lowest)
-    else:
-        cells = iter_class_cells(v, proba, lowest=lowest)
-    return CellSource(cells, proba.sum(axis=0), len(v), resolution)

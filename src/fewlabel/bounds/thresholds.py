@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewlabel._core.arrays import Floats, Ints
-from fewlabel.bounds.statistics import ClassCells, Statistics, open_cells
+from fewlabel.bounds.cells import Statistics, open_cells
+from fewlabel.bounds.statistics import ClassCells
 from fewlabel.bounds.transductive import class_bound
 
 Criterion = Literal["bound", "plug-in"]

@@ -32,7 +32,8 @@ from numpy.typing import ArrayLike
 
 from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.checks import check_thresholds
-from fewlabel.bounds.statistics import ClassCells, Statistics, open_cells
+from fewlabel.bounds.cells import Statistics, open_cells
+from fewlabel.bounds.statistics import ClassCells
 
 
 def class_bound(cells: ClassCells, start: Ints, *, tight: bool = False) -> Floats:

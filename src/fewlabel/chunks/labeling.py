@@ -16,6 +16,7 @@ from fewlabel._core.targets import UNLABELED, encode_target
 from fewlabel.assess.calibration import bounding_power, for_bounds
 from fewlabel.assess.label_proba import CHOICES, label_proba_of
 from fewlabel.assess.transduction_bounds import supervised_estimate
+from fewlabel.bounds.cells import Statistics
 from fewlabel.bounds.margins import MarginSums, margin_sums
 from fewlabel.bounds.mislabeling import (
     expected_counts,
@@ -23,7 +24,6 @@ from fewlabel.bounds.mislabeling import (
     imperfect_proba,
     mislabeling_matrix,
 )
-from fewlabel.bounds.statistics import Statistics
 from fewlabel.bounds.table import Bound, table_of_sums
 from fewlabel.bounds.transductive import risk_bound
 from fewlabel.bounds.votes import vote_matrix

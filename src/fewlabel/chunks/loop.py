@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from fewlabel._core.arrays import Floats, Ints
-from fewlabel.bounds.statistics import Statistics
+from fewlabel.bounds.cells import Statistics
 from fewlabel.chunks import steps
 from fewlabel.chunks.executor import Executor, first_look, join, same, total
 from fewlabel.selection.policies import Policy, Selection

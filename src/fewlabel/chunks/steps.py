@@ -30,7 +30,8 @@ from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.calibration import for_bounds
 from fewlabel.assess.label_proba import label_proba_of
-from fewlabel.bounds.statistics import RowStatistics, Statistics, VoteStatistics
+from fewlabel.bounds.cells import RowStatistics, Statistics
+from fewlabel.bounds.statistics import VoteStatistics
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.chunks.source import join_rows, write_part
 from fewlabel.selection.learner import EstimatorLearner, Learner

@@ -16,7 +16,7 @@ from fewlabel.ensemble.families import Family, Voter
 from fewlabel.ensemble.family_trainer import FamilyTrainer
 from fewlabel.ensemble.mixed_vote import Evidence, MixedVote, VoterRecord
 from fewlabel.ensemble.posterior import Posterior, gibbs_posterior, learn_posterior
-from fewlabel.ensemble.voter_votes import VoterVotes, mix_votes, someone_voted
+from fewlabel.ensemble.voter_votes import VoterVotes, has_votes, mix_votes
 from fewlabel.selection.training_set import TrainingSet
 
 # A voter of less weight changes hardly a vote, and costs as much as any. Of many voters each may
@@ -133,7 +133,7 @@ class MixedVoteLearner:
 
     def learn_q(self, evidence: VoterVotes) -> Posterior:
         """Q from the held-out votes of the families."""
-        return learn_posterior("gibbs", evidence, temperature=self.inverse_temperature)
+        return learn_posterior("gibbs", evidence, inverse_temperature=self.inverse_temperature)
 
     def _mix(
         self, records: list[VoterRecord], trained: list[TrainedFamily], classes: NDArray[Any]
@@ -146,7 +146,7 @@ class MixedVoteLearner:
         weights = without_light_voters(posterior.weights)
         by_name = {t.family.name: float(q) for t, q in zip(trained, weights)}
         held_out = mix_votes(weights, each)
-        held_out[~someone_voted(weights, each)] = 0.0
+        held_out[~has_votes(weights, each)] = 0.0
         heavy = [t for t, q in zip(trained, weights) if q > 0]
         vote = MixedVote([t.voter for t in heavy], weights[weights > 0], classes, held_out)
         vote.evidence_ = Evidence(
@@ -161,7 +161,7 @@ class MixedVoteLearner:
 def gibbs_weights(held_out: Floats, y: Ints, *, inverse_temperature: float) -> Floats:
     """Q of families with these held-out votes, as :class:`MixedVoteLearner` learns it."""
     errors = VoterVotes(held_out, y).errors
-    q = gibbs_posterior(errors, len(y), temperature=inverse_temperature)
+    q = gibbs_posterior(errors, len(y), inverse_temperature=inverse_temperature)
     return without_light_voters(q)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from fewlabel._core.arrays import Bools, Floats
-from fewlabel.bounds.statistics import Statistics
+from fewlabel.bounds.cells import Statistics
 from fewlabel.bounds.thresholds import Criterion, search_thresholds
 
 

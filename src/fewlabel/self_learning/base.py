@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,22 +15,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._core.arrays import Bools, Floats, Ints, RowView
+from fewlabel._core.arrays import Floats, Ints, RowView
 from fewlabel._core.checks import check_weights
 from fewlabel._core.scikit import Interval, StrOptions, n_rows, take_rows
 from fewlabel._core.targets import UNLABELED, encode_target, labeled_part
-from fewlabel.assess.assessment import (
-    FitAssessment,
-    HeldOut,
-    PaperBounds,
-    Transduction,
-    assess,
-    paper_bounds,
-)
-from fewlabel.assess.audit import Audit, audit
-from fewlabel.assess.audit_draws import audit_sample
-from fewlabel.assess.audit_plans import Plan
-from fewlabel.assess.error_estimate import ErrorEstimate, Labels
+from fewlabel.assess.assessment import Transduction
 from fewlabel.assess.held_out import unequal
 from fewlabel.assess.label_proba import CHOICES, given_label_proba
 from fewlabel.assess.transduction_bounds import transduction_bounds
@@ -41,6 +31,7 @@ from fewlabel.chunks.steps import Task
 from fewlabel.selection.learner import Learner
 from fewlabel.selection.policies import Policy, make_policy
 from fewlabel.selection.rounds import round_line
+from fewlabel.self_learning.statement import LabelStatements
 
 if TYPE_CHECKING:
     from fewlabel.report import Report
@@ -55,7 +46,7 @@ OF_ROWS = (
 """Attributes with an entry for each row, which a fit on rows in chunks does not leave behind."""
 
 
-class SelfLearner(ClassifierMixin, BaseEstimator):
+class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
     """Base class of the self-learning estimators.
 
     A subclass says how rows are checked (``_checked_rows``) and who learns: its ``fit`` makes a
@@ -65,7 +56,6 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
     policy: str | Policy
     label_proba: str | ArrayLike
     pseudo_weight: str
-    labels: Labels
     max_iter: int | None
     min_gain: float
     max_train: int | None
@@ -73,8 +63,6 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
     verbose: int
     callback: Callable[[dict[str, Any]], object] | None
     random_state: int | np.random.RandomState | None
-    _assessment: FitAssessment | None = None
-    _paper_bounds: PaperBounds | None = None
 
     _parameter_constraints: dict[str, list[Any]] = {
         "policy": [str, object],
@@ -89,17 +77,6 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         "callback": [callable, None],
         "random_state": ["random_state"],
     }
-
-    def _checked_rows(self, X: Any, *, reset: bool) -> Any:
-        raise NotImplementedError
-
-    def _held_out(self) -> HeldOut:
-        """Votes of the initial model for the labelled rows, without their labels."""
-        raise NotImplementedError
-
-    def _held_out_errors(self) -> Floats | None:
-        """Labelled rows that self-learning as a whole gets wrong without their labels, if known."""
-        return None
 
     # --- fitting -----------------------------------------------------------------------------
 
@@ -144,17 +121,9 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         if not isinstance(named, str):
             given = given_label_proba(named, unlabeled, len(codes), len(self.classes_))
             named = "given"
-        task = Task(
-            X=RowView(X, labeled),
-            codes=codes[labeled],
-            weight=None if weight is None else weight[labeled],
-            classes=self.classes_,
-            learner=learner,
-            balanced=self.pseudo_weight == "balanced",
-            label_proba=named,
-            in_memory=True,
-            fit_params=fit_params or {},
-        )
+        of_labeled = None if weight is None else weight[labeled]
+        task = self._task(RowView(X, labeled), codes[labeled], of_labeled, learner, named)
+        task = replace(task, in_memory=True, fit_params=fit_params or {})
         own = None if weight is None else weight[unlabeled]
         executor = MemoryExecutor(RowView(X, unlabeled), weight=own, proba=given)
         outcome = self_learn(executor, task, self._schedule(seed, self.max_train))
@@ -164,6 +133,20 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         self._transduction = Transduction(initial, votes, named, given)
         self._assessment = self._paper_bounds = None
         return self
+
+    def _task(
+        self, X: Any, codes: Ints, weight: Floats | None, learner: Learner, label_proba: str
+    ) -> Task:
+        """The labelled rows, and the settings of the estimator."""
+        return Task(
+            X=X,
+            codes=codes,
+            weight=weight,
+            classes=self.classes_,
+            learner=learner,
+            balanced=self.pseudo_weight == "balanced",
+            label_proba=label_proba,
+        )
 
     def _schedule(self, seed: int, max_train: int | None, **own: Any) -> Schedule:
         return Schedule(
@@ -226,170 +209,7 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
         return super().score(X, truth, weight)
 
-    # --- how wrong the labels are ------------------------------------------------------------
-
-    @property
-    def assessment_(self) -> FitAssessment:
-        """The one statement of error, made when it is first asked for."""
-        check_is_fitted(self)
-        if self._assessment is None:
-            self._assessment = assess(
-                self.paper_bounds_.held_out,
-                self._transduction,
-                errors=self._held_out_errors(),
-                labels=self.labels,
-            )
-        return self._assessment
-
-    @property
-    def paper_bounds_(self) -> PaperBounds:
-        """What the paper's bounds rest on, made when it is first asked for."""
-        check_is_fitted(self)
-        if self._paper_bounds is None:
-            self._paper_bounds = paper_bounds(self._held_out(), self._transduction)
-        return self._paper_bounds
-
-    @property
-    def error_(self) -> ErrorEstimate:
-        """About how many of the labels of the unlabelled rows are wrong, with 95 % limits."""
-        return self.assessment_.error
-
-    @property
-    def confidence_(self) -> Floats:
-        """For each row of ``fit`` the calibrated chance that its label is right; 1 if given."""
-        confidence = np.ones(len(self._in_memory().labeled_iter_))
-        confidence[self.labeled_iter_ != 0] = self.assessment_.confidence
-        return confidence
-
-    @property
-    def label_proba_(self) -> Floats:
-        """What stands for P(Y|x) of the unlabelled rows in the bounds, calibrated."""
-        return self.paper_bounds_.label_proba
-
-    @property
-    def risk_bound_(self) -> float:
-        """TB: bound of the expected error if ``label_proba_`` were true; NaN without rows."""
-        bound = self.paper_bounds_.bound
-        return float("nan") if bound is None else bound.risk
-
-    @property
-    def confusion_bound_(self) -> Floats:
-        """The bounds of the conditional risks behind ``risk_bound_``."""
-        K, bound = len(self.classes_), self.paper_bounds_.bound
-        return np.full((K, K), np.nan) if bound is None else bound.confusion
-
-    def accept(self, max_error: float = 0.05, X: Any = None) -> Bools:
-        """Which labels a person may take as they are.
-
-        Parameters
-        ----------
-        max_error : float, default=0.05
-            The share of wrong labels that one can live with.
-        X : array-like, optional
-            New rows; those of ``fit`` by default.
-
-        Returns
-        -------
-        mask : ndarray of bool
-            The most rows whose **estimated** error stays below ``max_error``; given labels are
-            accepted. :meth:`audit` can prove it.
-        """
-        if X is not None:
-            return self.assessment_.accepted(max_error, *self._initial_votes_and_labels(X))
-        accepted = np.ones(len(self._in_memory().labeled_iter_), dtype=bool)
-        accepted[self.labeled_iter_ != 0] = self.assessment_.accepted(max_error)
-        return accepted
-
-    def confidence(self, X: Any) -> Floats:
-        """The calibrated chance that :meth:`predict` is right, for each of these rows."""
-        return self.assessment_.rule.of(*self._initial_votes_and_labels(X))
-
-    def _initial_votes_and_labels(self, X: Any) -> tuple[Floats, Ints]:
-        check_is_fitted(self)
-        X = self._checked_rows(X, reset=False)
-        labels = vote_matrix(self.estimator_, X).argmax(axis=1)
-        return vote_matrix(self.initial_estimator_, X), labels
-
-    def audit_sample(
-        self,
-        size: int,
-        *,
-        max_error: float | None = None,
-        random_state: int | None = None,
-    ) -> Ints:
-        """Rows of ``fit`` to check by hand, drawn at random.
-
-        Parameters
-        ----------
-        size : int
-        max_error : float, optional
-            Draw from the labels that :meth:`accept` accepts; from all that were not given by
-            default.
-        random_state : int, optional
-
-        Returns
-        -------
-        rows : ndarray of int of shape (size,)
-
-        See Also
-        --------
-        audit : What the checks guarantee.
-        fewlabel.checks_needed : How many rows a goal needs.
-        """
-        return audit_sample(self._audited(max_error), size, random_state=random_state)
-
-    def audit(
-        self,
-        rows: ArrayLike,
-        labels: ArrayLike,
-        *,
-        max_error: float | None = None,
-        confidence: float = 0.95,
-        plan: Plan = "fixed",
-    ) -> Audit:
-        """A guarantee for the labels of the unlabelled rows, from random checks.
-
-        Parameters
-        ----------
-        rows : array-like of int
-            Those of :meth:`audit_sample`, in that order.
-        labels : array-like
-            Their right labels.
-        max_error : float, optional
-            As in :meth:`audit_sample`.
-        confidence : float, default=0.95
-        plan : {"fixed", "sequential"}, default="fixed"
-            Whether the number of checks was fixed in advance, or somebody stops when it suffices.
-
-        Returns
-        -------
-        statement : Audit
-            "at most 4.1 % of the 1,581 accepted labels are wrong (guaranteed …)".
-        """
-        what = "labels" if max_error is None else "accepted labels"
-        population = self._audited(max_error)
-        return audit(
-            self.transduction_,
-            rows,
-            labels,
-            population=population,
-            confidence=confidence,
-            plan=plan,
-            what=what,
-        )
-
-    def _audited(self, max_error: float | None) -> Bools:
-        rows: Bools = self._in_memory().labeled_iter_ != 0
-        return rows if max_error is None else rows & self.accept(max_error)
-
-    def _in_memory(self) -> Self:
-        check_is_fitted(self)
-        if not hasattr(self, "transduction_"):
-            raise ValueError(
-                "The classifier was fitted with `unlabeled`, whose rows are not kept. Use "
-                "fewlabel.predict_rows and fewlabel.bounds_of_rows for such rows."
-            )
-        return self
+    # --- what was learned ----------------------------------------------------------------------
 
     def bounds(self, X: Any = None, y: ArrayLike | None = None, **options: Any) -> list[Bound]:
         """The paper's bounds of the error on the unlabelled rows, as a table.

@@ -40,7 +40,7 @@ from fewlabel.chunks.local import as_rows
 from fewlabel.chunks.loop import self_learn
 from fewlabel.chunks.rows import Rows
 from fewlabel.chunks.source import check_out, result_folder
-from fewlabel.chunks.steps import Finished, RowSample, Task
+from fewlabel.chunks.steps import Finished, RowSample
 from fewlabel.selection.learner import EstimatorLearner, default_forest, warn_if_unweighted
 from fewlabel.selection.policies import Policy
 from fewlabel.self_learning.base import OF_ROWS, SelfLearner
@@ -261,16 +261,9 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         learner = EstimatorLearner(base)
         if learner.is_forest and base.n_estimators > FEWER_TREES:
             learner = EstimatorLearner(clone(base).set_params(n_estimators=FEWER_TREES))
-        task = Task(
-            X=take_rows(X, rows),
-            codes=codes[rows],
-            weight=weight,
-            classes=self.classes_,
-            learner=learner,
-            balanced=self.pseudo_weight == "balanced",
-            # Probabilities that the user gave belong to rows; folds have other ones.
-            label_proba=self.label_proba if isinstance(self.label_proba, str) else "supervised",
-        )
+        # Probabilities that the user gave belong to rows; folds have other ones.
+        label_proba = self.label_proba if isinstance(self.label_proba, str) else "supervised"
+        task = self._task(take_rows(X, rows), codes[rows], weight, learner, label_proba)
         schedule = self._schedule(seed, self.max_train)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -297,20 +290,11 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         partitions = rows.train == "partitions" and learner.is_forest
         self._labeled_rows = X, codes
         self._only_initial = True  # rows in chunks are not here to run self-learning again
-        schedule = self._schedule(
-            sample_seed,
-            self.max_train or MAX_TRAIN,
-            partitions=partitions,
-            power=self._bounding_power,
-        )
-        task = Task(
-            X=X,
-            codes=codes,
-            weight=weight,
-            classes=self.classes_,
-            learner=learner,
-            balanced=self.pseudo_weight == "balanced",
-            label_proba=label_proba,
+        max_train = self.max_train or MAX_TRAIN
+        own = {"partitions": partitions, "power": self._bounding_power}
+        schedule = self._schedule(sample_seed, max_train, **own)
+        task = replace(
+            self._task(X, codes, weight, learner, label_proba),
             resolution=rows.resolution,
             search_resolution=_search_resolution(rows.resolution, schedule.policy),
             missing_label=rows.missing_label,
