@@ -103,5 +103,36 @@ scaling: $(READY)  ## Measure memory out of core, partitions, workers and rows, 
 	$(BIN)/python -m benchmarks.out_of_core --write docs/scaling.md
 	$(BIN)/python -m benchmarks.scaling --write docs/scaling.md
 
+# How many inputs, kills and mutants the next targets try.
+INPUTS ?= 10000
+KILLS ?= 200
+MUTANTS ?= 150
+
+fuzz: $(READY)  ## Feed the commands with INPUTS odd tables, models and reports (hours; INPUTS=100 for a look)
+	$(BIN)/python -W ignore -m benchmarks.fuzz --inputs $(INPUTS) --keep fuzz-failures
+
+kill: $(READY)  ## Stop the commands that write KILLS times, fill their disks, look at what is left
+	$(BIN)/python -W ignore -m benchmarks.kill --kills $(KILLS)
+
+mutation: $(READY)  ## Change the mathematics in MUTANTS small ways and see whether the tests notice (hours)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.mutation --sample $(MUTANTS) --jobs $(JOBS) --least 0.92
+
+matrix: minimum  ## Run the tests of tables, models and mathematics with other versions of the libraries
+	$(MAKE) versions NAME=pandas2 WITH="pandas==2.*"
+	$(MAKE) versions NAME=sklearn17 WITH="scikit-learn==1.7.* pandas==2.*"
+	$(MAKE) versions NAME=sklearn18 WITH="scikit-learn==1.8.*"
+
+minimum: $(READY)  ## The same with the lowest versions that pyproject.toml declares
+	$(MAKE) versions NAME=minimum WITH="$$($(BIN)/python -m benchmarks.minimum_versions)"
+
+# polars 2 needs scikit-learn 1.9; the deselected tests compare bits that older libraries round otherwise.
+versions: $(READY)
+	test -x .venv-$(NAME)/bin/python || $(PYTHON) -m venv .venv-$(NAME)
+	.venv-$(NAME)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest hypothesis 'polars<2' $(WITH)
+	OMP_NUM_THREADS=1 .venv-$(NAME)/bin/python -m pytest -q tests/_core tests/bounds tests/tables tests/cli/test_cli.py \
+		tests/assess tests/selection tests/ensemble tests/test_self_learning.py \
+		-W 'ignore::pytest.PytestRemovedIn10Warning' \
+		-k 'not (test_sparse or by_hand or sparse_rows_give_the_same_table)'
+
 clean:  ## Remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-* fuzz-failures .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
