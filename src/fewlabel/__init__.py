@@ -21,6 +21,7 @@ _HOME = {
     "FixedThreshold": "selection.policies",
     "LabelSpreadingClassifier": "baselines.label_spreading",
     "LabeledKFold": "assess.cross_validation",
+    "PriorNetworkClassifier": "network.classifier",
     "QNS3VMClassifier": "baselines.qns3vm",
     "Selection": "selection.policies",
     "SelfLearningClassifier": "self_learning.classifier",

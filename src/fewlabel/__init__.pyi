@@ -64,6 +64,7 @@ from fewlabel.encoding.encoder import TableEncoder as TableEncoder
 from fewlabel.ensemble.few_label import FewLabelClassifier as FewLabelClassifier
 from fewlabel.ensemble.posterior import gibbs_posterior as gibbs_posterior
 from fewlabel.ensemble.posterior import learn_posterior as learn_posterior
+from fewlabel.network.classifier import PriorNetworkClassifier as PriorNetworkClassifier
 from fewlabel.selection.policies import BoundPolicy as BoundPolicy
 from fewlabel.selection.policies import Curriculum as Curriculum
 from fewlabel.selection.policies import FixedThreshold as FixedThreshold

@@ -17,7 +17,7 @@ from fewlabel.ensemble.families import FAMILIES
 
 
 def record(name, per_class, seed, network):
-    votes = ["gibbs_without", "gibbs_with", "brier_without", "brier_with"]
+    votes = ["gibbs_without", "gibbs_with", "brier_without", "brier_with", "half_with"]
     accuracy = dict.fromkeys([*FAMILIES, *votes], 0.5) | {"network": network}
     return {
         "set": name,
@@ -53,7 +53,7 @@ def test_weights_prefer_the_better_voter():
     y = np.array([0, 1] * 20)
     good = np.eye(2)[y] * 0.8 + 0.1
     weights = weightings(np.stack([good, good[::-1]]), y)
-    for rule in ("gibbs", "brier"):
+    for rule in ("gibbs", "brier", "half"):
         assert weights[rule][0] > 0.9
         np.testing.assert_allclose(weights[rule].sum(), 1.0)
 
