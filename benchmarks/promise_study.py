@@ -1,8 +1,8 @@
-"""How the error estimate was chosen: ``python -m benchmarks.promise_study collect|compare``.
+"""How the error estimate was chosen: ``python -m benchmarks.promise_study collect|compare|scan``.
 
 ``collect`` fits once and keeps the votes (one .npz a fit); ``compare`` tries ways to estimate the
-error on these votes, without any further fit. Ways were chosen on seeds 1000 to 3999
-(``--seeds 1000 3999``); seeds from 4000 on only verify (``--seeds 4000 9999``).
+error on these votes, without any further fit, and ``scan`` its constants. Both were chosen on seeds
+1000 to 3999 (``--seeds 1000 3999``); seeds from 4000 on only verify (``--seeds 4000 9999``).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 from benchmarks import promise_data as data
 from fewlabel import FewLabelClassifier
 from fewlabel.assess.accept import accept_mask
-from fewlabel.assess.calibration import bounding_power, calibrated, for_bounds
+from fewlabel.assess.calibration import bounding_power, calibrated, for_bounds, match_confidence
 from fewlabel.assess.error_estimate import Assessment, assess_labels
 from fewlabel.assess.held_out import held_out_votes
-from fewlabel.assess.limits import share_limits
+from fewlabel.assess.limits import of_finite_population, share_limits
 from fewlabel.assess.out_of_sample import JudgedRows, judge, wrong_rows
 from fewlabel.bounds.thresholds import threshold_curves
 from fewlabel.ensemble.mixed_vote import Mixer, Trained
@@ -245,9 +245,42 @@ def compare(folder: Path, seeds: tuple[int, int]) -> None:
     print(chosen.groupby("name")[["bias", "distance", "above", "below"]].mean().round(3))
 
 
+def scan(folder: Path, seeds: tuple[int, int]) -> None:
+    """Print what other constants of the estimate and of caution would give."""
+    import pandas as pd
+
+    limits, caution = [], []
+    for path in sorted(folder.glob("*.npz")):
+        if not seeds[0] <= int(path.stem.rsplit("_", 3)[2]) <= seeds[1]:
+            continue
+        fit = read(path)
+        rows, first, error = fit.rows, fit.votes["first"], fit.found.error
+        truth, n, seen = float(fit.wrong.mean()), len(rows.y), float(rows.voted.mean())
+        proba = calibrated(first, rows.power)
+        doubt = 1 - seen * proba[np.arange(len(proba)), fit.predicted].mean()
+        plain = share_limits(float(wrong_rows(rows.votes, rows.y).mean()), n)
+        for curve, m, more in itertools.product((0.0, 0.2, 0.3, 0.4), (0, 10, 20, 30), (0, 2, 4)):
+            mean = rows.errors.mean() * fit.trained_share**curve
+            value = (n * mean + m * doubt) / (n + m)
+            low, high = share_limits(value, of_finite_population(n + more, len(proba)))
+            row = {"curve": curve, "doubt rows": m, "more rows": more, "bias": value - truth}
+            row |= {"distance": abs(value - truth), "above": truth > high, "below": truth < low}
+            limits.append({**row, "width": (high - low), "Clopper-Pearson": plain[1] - plain[0]})
+        for share in (0.0, 0.1, 0.2, 0.25, 0.3, 0.4):
+            target = error.value + share * (error.high - error.value)
+            confidence = match_confidence(first, fit.predicted, target, seen=seen)
+            mask = accept_mask(confidence.of(first, fit.predicted), 0.05)
+            wrong = float(fit.wrong[mask].mean()) if mask.any() else np.nan
+            row = {"caution": share, "share": mask.mean(), "error": wrong}
+            caution.append({**row, "over .08": wrong > 0.08})
+    keys = ["curve", "doubt rows", "more rows"]
+    print(pd.DataFrame(limits).groupby(keys).mean().round(4).to_string())
+    print(pd.DataFrame(caution).groupby("caution").mean().round(4).to_string())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", choices=["collect", "compare"])
+    parser.add_argument("command", choices=["collect", "compare", "scan"])
     parser.add_argument("--folder", type=Path, default=Path("/tmp/promise_study"))
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(1000, 1005)))
     parser.add_argument("--per-class", type=int, nargs="+", default=list(data.PER_CLASS))
@@ -257,7 +290,8 @@ def main() -> None:
     if options.command == "collect":
         collect_all(options.folder, options)
     else:
-        compare(options.folder, (min(options.seeds), max(options.seeds)))
+        show = compare if options.command == "compare" else scan
+        show(options.folder, (min(options.seeds), max(options.seeds)))
 
 
 if __name__ == "__main__":

@@ -34,12 +34,14 @@ from fewlabel.bounds.statistics import Floats, Ints
 
 Labels = Literal["random", "per class"]
 
-# Chosen by `python -m benchmarks.promise_study compare`.
+# Chosen by `python -m benchmarks.promise_study scan --seeds 1000 3999`.
 _CURVE = 0.3  # the error falls about like n**-0.3
 _DOUBT_ROWS = 20.0  # labelled rows that the mean doubt of the unlabelled rows is worth
 _MORE_ROWS = 2.0  # what it adds to the rows behind the limits
-_CLASS_ROWS = 4.0  # the same for the rows of one class
 _CAUTION = 0.25  # how far from the estimate to its upper limit the cautious error is
+
+# Not measured: the doubt about the rows of one class counts as a few rows.
+_CLASS_ROWS = 4.0
 
 ASSUMES: dict[str, str] = {
     "random": "labelled rows are a random sample of all rows",
