@@ -25,6 +25,7 @@ from fewlabel.assess.calibration import calibrated
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
 from fewlabel.baselines._wide import WideLDA
 from fewlabel.bounds.statistics import Floats, Ints
+from fewlabel.network.classifier import PriorNetworkClassifier
 from fewlabel.selection.learner import N_TREES, default_forest
 
 # --- the families ----------------------------------------------------------------------------
@@ -53,6 +54,8 @@ class Family:
         Of how many unlabelled rows a transductive family sees a sample; None: all.
     power : float
         Exponent with which its time grows with the number of rows.
+    most_classes : int or None
+        With how many classes it can deal.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Family:
     sparse: bool = True
     learns_from: int | None = None
     power: float = 1.0
+    most_classes: int | None = None
 
 
 def _extra_trees(seed: int, n_jobs: int | None) -> Any:
@@ -121,6 +125,20 @@ FAMILIES: dict[str, Family] = {
 """What ``voters="default"`` stands for; docs/mixed_vote.md says how they were chosen."""
 
 
+OPTIONAL: dict[str, Family] = {
+    "network": Family(
+        "network",
+        "prior network",
+        lambda s, j: PriorNetworkClassifier(random_state=s),
+        "standard",
+        refitted=False,
+        sparse=False,
+        most_classes=32,
+    ),
+}
+"""Families that are not among the default ones: ``voters=[*FAMILIES, "network"]``."""
+
+
 def families_of(voters: Any) -> list[Family]:
     """Families by name, as estimators, or as pairs of both; "default" is all of ``FAMILIES``."""
     if isinstance(voters, str):
@@ -137,12 +155,13 @@ def families_of(voters: Any) -> list[Family]:
 
 def _family_of(voter: Any) -> Family:
     if isinstance(voter, str):
-        if voter not in FAMILIES:
+        known = FAMILIES | OPTIONAL
+        if voter not in known:
             raise ValueError(
-                f"There is no family {voter!r}. Choose from {', '.join(FAMILIES)}, or give an "
+                f"There is no family {voter!r}. Choose from {', '.join(known)}, or give an "
                 f"estimator."
             )
-        return FAMILIES[voter]
+        return known[voter]
     name, estimator = voter if isinstance(voter, tuple) else (type(voter).__name__.lower(), voter)
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise TypeError(f"A voter must be a name or an unfitted classifier. Got {estimator!r}.")
@@ -218,7 +237,7 @@ class Voter(ClassifierMixin, BaseEstimator):
     @property
     def transductive(self) -> bool:
         """Whether the model keeps its votes for the training rows, which are all rows."""
-        return isinstance(self.model, LabelSpreadingClassifier)
+        return isinstance(self.model, (LabelSpreadingClassifier, PriorNetworkClassifier))
 
     def predict_proba(self, X: Any) -> Floats:
         """Votes for rows that are not scaled yet."""

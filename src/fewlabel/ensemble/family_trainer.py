@@ -30,6 +30,7 @@ from fewlabel.assess.held_out import (
 from fewlabel.baselines._base import SemiSupervisedClassifier
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.ensemble.families import FAMILIES, Family, RangeScaler, Voter
+from fewlabel.network.classifier import PriorNetworkClassifier
 
 N_FOLDS = 5
 TRIED_ROWS = 2_000
@@ -166,6 +167,10 @@ class FamilyTrainer:
                 return np.zeros((len(test), self.n_classes))
 
         votes = np.zeros((len(self.labeled), self.n_classes))
+        if isinstance(voter.model, PriorNetworkClassifier) and len(rows) == len(self.labeled):
+            # Hiding labels costs a forward pass, no training.
+            votes[:, voter.model.classes_] = voter.model.held_out_votes(self.folds)
+            return votes
         votes[self.scored] = cross_fit(vote, codes, self.n_classes, self.folds)
         return votes
 
@@ -186,6 +191,8 @@ class FamilyTrainer:
         """Why a family cannot serve here, or an empty text."""
         if issparse(self.X) and not family.sparse:
             return "it needs dense rows"
+        if family.most_classes is not None and self.n_classes > family.most_classes:
+            return f"it knows at most {family.most_classes} classes, not {self.n_classes}"
         if seconds is None or n_rows(self.X) <= ALWAYS_FAST:
             return ""
         expected = self._expected_seconds(family, max_train)

@@ -31,7 +31,7 @@ from fewlabel.chunks.steps import Task
 from fewlabel.selection.learner import Learner
 from fewlabel.selection.policies import Policy, make_policy
 from fewlabel.selection.rounds import round_line
-from fewlabel.self_learning.statement import LabelStatements
+from fewlabel.self_learning.statement import LabelStatements, RowSample
 
 if TYPE_CHECKING:
     from fewlabel.report import Report
@@ -125,6 +125,7 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
         task = self._task(RowView(X, labeled), codes[labeled], of_labeled, learner, named)
         task = replace(task, in_memory=True, fit_params=fit_params or {})
         own = None if weight is None else weight[unlabeled]
+        self._unlabeled_sample = _sample(X, unlabeled, seed)
         executor = MemoryExecutor(RowView(X, unlabeled), weight=own, proba=given)
         outcome = self_learn(executor, task, self._schedule(seed, self.max_train))
         self._keep_outcome(outcome)
@@ -250,3 +251,13 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
         from fewlabel.report import Report
 
         return Report.of(self._in_memory(), **options)
+
+
+MOST_UNLABELED = 1_000
+"""Unlabelled rows that are kept for the statement of error."""
+
+
+def _sample(X: Any, unlabeled: Ints, seed: int) -> RowSample:
+    order = np.random.default_rng(seed).permutation(len(unlabeled))
+    positions = np.sort(order[:MOST_UNLABELED])
+    return RowSample(take_rows(X, unlabeled[positions]), positions)

@@ -44,11 +44,7 @@ from fewlabel.chunks.steps import Finished, RowSample
 from fewlabel.selection.learner import EstimatorLearner, default_forest, warn_if_unweighted
 from fewlabel.selection.policies import Policy
 from fewlabel.self_learning.base import OF_ROWS, SelfLearner
-from fewlabel.self_learning.cross_fit import (
-    FEWER_TREES,
-    MOST_UNLABELED,
-    cross_fitted_errors,
-)
+from fewlabel.self_learning.cross_fit import FEWER_TREES, cross_fitted_errors
 
 MAX_TRAIN = 100_000
 """Pseudo-labelled rows in a training set if rows are in chunks and ``max_train`` is not given:
@@ -228,8 +224,6 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         base = self._base_estimator(seed)
         if self.pseudo_weight == "balanced":
             warn_if_unweighted(base)
-        unlabeled = np.random.default_rng(sample_seed).permutation(np.flatnonzero(codes < 0))
-        self._unlabeled_sample = take_rows(X, np.sort(unlabeled[:MOST_UNLABELED]))
         # Metadata of rows cannot be cut to folds: then only the initial model is held out.
         self._fitted_with, self._only_initial = (base, sample_seed), bool(routed)
         return self._learn(X, codes, weight, EstimatorLearner(base), sample_seed, routed)
@@ -257,6 +251,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         if self._only_initial:
             return None
         (X, codes), (base, seed) = self._labeled_rows, self._fitted_with
+        sample = None if self._unlabeled_sample is None else self._unlabeled_sample.X
         rows, weight = rows_with_weight(len(codes), self.labeled_weight_)
         learner = EstimatorLearner(base)
         if learner.is_forest and base.n_estimators > FEWER_TREES:
@@ -267,7 +262,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         schedule = self._schedule(seed, self.max_train)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return cross_fitted_errors(task, schedule, self._unlabeled_sample, seed)
+            return cross_fitted_errors(task, schedule, sample, seed)
 
     def _fit_chunks(
         self, X: Any, y: ArrayLike, rows: Rows, sample_weight: ArrayLike | None
@@ -289,6 +284,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         learner = EstimatorLearner(self._base_estimator(seed))
         partitions = rows.train == "partitions" and learner.is_forest
         self._labeled_rows = X, codes
+        self._unlabeled_sample = None
         self._only_initial = True  # rows in chunks are not here to run self-learning again
         max_train = self.max_train or MAX_TRAIN
         own = {"partitions": partitions, "power": self._bounding_power}

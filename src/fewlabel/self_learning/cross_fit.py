@@ -16,8 +16,6 @@ from fewlabel.chunks.loop import Schedule, self_learn
 from fewlabel.chunks.source import join_rows
 from fewlabel.chunks.steps import Task
 
-MOST_UNLABELED = 1_000
-"""Unlabelled rows that take part: enough to show what self-learning changes."""
 MOST_ROUNDS = 4
 FEWER_TREES = 50
 """Trees of a forest in these runs: their votes are counted, not shown."""
@@ -34,7 +32,8 @@ def cross_fitted_errors(
         With the labelled rows, all of which count.
     schedule : Schedule
         Of the fit.
-    unlabeled : rows, in the form of the labelled ones
+    unlabeled : rows in the form of the labelled ones, or None
+        Those that take part: some are enough to show what self-learning changes.
     random_state : int, default=0
         Of the folds.
 
@@ -44,7 +43,9 @@ def cross_fitted_errors(
         0 or 1; 1 for a row whose class the other folds lack.
     """
     K, codes = len(task.classes), task.codes
-    rows = join_rows([task.X, unlabeled]) if n_rows(unlabeled) else task.X
+    rows = task.X
+    if unlabeled is not None and n_rows(unlabeled):
+        rows = join_rows([rows, unlabeled])
     schedule = replace(
         schedule,
         max_iter=min(MOST_ROUNDS, MOST_ROUNDS if schedule.max_iter is None else schedule.max_iter),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import warnings
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +23,22 @@ from fewlabel.assess.audit import Audit, audit
 from fewlabel.assess.audit_draws import audit_sample
 from fewlabel.assess.audit_plans import Plan
 from fewlabel.assess.error_estimate import ErrorEstimate, Labels
+from fewlabel.assess.sampling_checks import check_sampling
 from fewlabel.bounds.votes import vote_matrix
+from fewlabel.chunks.source import join_rows
+
+
+class RowSample(NamedTuple):
+    """Some unlabelled rows, and their positions among the unlabelled ones."""
+
+    X: Any
+    positions: Ints
+
+
+def are_numbers(X: Any) -> bool:
+    """Whether rows are a matrix of numbers, dense or sparse."""
+    kind = getattr(getattr(X, "dtype", None), "kind", "O")
+    return kind in "iuf" and getattr(X, "ndim", 0) == 2
 
 
 class LabelStatements:
@@ -36,6 +53,8 @@ class LabelStatements:
     transduction_: NDArray[Any]
     estimator_: Any
     initial_estimator_: Any
+    _labeled_rows: tuple[Any, Ints]
+    _unlabeled_sample: RowSample | None
     _transduction: Transduction
     _assessment: FitAssessment | None = None
     _paper_bounds: PaperBounds | None = None
@@ -56,13 +75,39 @@ class LabelStatements:
         """The one statement of error, made when it is first asked for."""
         check_is_fitted(self)
         if self._assessment is None:
-            self._assessment = assess(
+            found = assess(
                 self.paper_bounds_.held_out,
                 self._transduction,
                 errors=self._held_out_errors(),
                 labels=self.labels,
             )
+            self._assessment = self._with_sampling_check(found)
         return self._assessment
+
+    def _with_sampling_check(self, found: FitAssessment) -> FitAssessment:
+        """Mark the estimate as unsafe if labelled and unlabelled rows can be told apart."""
+        (labeled, codes), sample = self._labeled_rows, self._unlabeled_sample
+        if sample is None or not are_numbers(labeled) or not are_numbers(sample.X):
+            return found
+        weight = None
+        if self.labels == "per class":
+            votes = self._transduction.initial[sample.positions]
+            given = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
+            shares = np.array([share.value for share in found.error.prevalence])
+            weight = found.rule.label_proba(votes) @ (given / np.maximum(shares, 1e-6))
+        check = check_sampling(
+            join_rows([labeled, sample.X]),
+            np.arange(len(codes) + len(sample.positions)) < len(codes),
+            codes,
+            feature_names=getattr(self, "feature_names_in_", None),
+            unlabeled_weight=weight,
+        )
+        if check.safe:
+            return replace(found, error=found.error.flagged(*check.notes, safe=True))
+        warnings.warn(
+            f"The estimate of the error is unsafe: {'; '.join(check.notes)}", stacklevel=4
+        )
+        return replace(found, error=found.error.flagged(*check.notes))
 
     @property
     def paper_bounds_(self) -> PaperBounds:
