@@ -102,7 +102,7 @@ class ErrorEstimate:
 
 def _percent(value: float) -> str:
     percent = 100.0 * value
-    return f"{percent:.1f}" if 0 < percent < 0.95 else f"{percent:.0f}"
+    return f"{percent:.1f}" if 0.05 <= percent < 0.95 else f"{percent:.0f}"
 
 
 # --- the estimate -----------------------------------------------------------------------------

@@ -61,6 +61,28 @@ def needs_encoding(X: Any) -> bool:
     return False
 
 
+def has_other_than_numbers(X: Any) -> bool:
+    """Whether a frame or an array of objects holds anything but numbers and missing ones.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame
+
+    Returns
+    -------
+    bool
+
+    See Also
+    --------
+    needs_encoding : True for numbers with empty cells, too.
+    """
+    if _is_polars(X) and hasattr(X, "get_columns"):
+        return not all(column.dtype.is_numeric() for column in X.get_columns())
+    if hasattr(X, "select_dtypes"):  # pandas
+        return bool(X.select_dtypes("number").shape[1] < X.shape[1])
+    return needs_encoding(X)
+
+
 def _complete(column: Any) -> bool:
     return column.null_count() == 0 and not (column.dtype.is_float() and column.is_nan().any())
 

@@ -46,6 +46,9 @@ class FewLabelClassifier(SelfLearner):
         Seconds that a family may take for one training and its votes. With more than 20,000 rows
         a short trial estimates it, and slower families are left out with a warning. None: no limit.
     policy, label_proba, pseudo_weight, labels, min_gain : as in :class:`SelfLearningClassifier`
+    table : "auto", TableEncoder or None, default="auto"
+        How a frame with anything but numbers becomes numbers; "auto" takes
+        :class:`fewlabel.TableEncoder` as it is, None refuses such frames.
     max_iter : int or None, default=2
     max_train : int or None, default=5000
         Pseudo-labelled rows that the families are trained on again.
@@ -99,6 +102,7 @@ class FewLabelClassifier(SelfLearner):
         label_proba: str | ArrayLike = "supervised",
         pseudo_weight: str = "balanced",
         labels: Labels = "random",
+        table: Any = "auto",
         max_iter: int | None = 2,
         min_gain: float = 0.01,
         max_train: int | None = 5_000,
@@ -115,6 +119,7 @@ class FewLabelClassifier(SelfLearner):
         self.label_proba = label_proba
         self.pseudo_weight = pseudo_weight
         self.labels = labels
+        self.table = table
         self.max_iter = max_iter
         self.min_gain = min_gain
         self.max_train = max_train
@@ -129,7 +134,8 @@ class FewLabelClassifier(SelfLearner):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of numbers, shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Numbers, or a pandas or polars frame with texts, categories and dates (see ``table``).
             NaN is filled with the median for families that need it.
         y : array-like of shape (n_samples,)
             Labels, with unlabelled rows marked (see ``missing_label``).
@@ -141,7 +147,7 @@ class FewLabelClassifier(SelfLearner):
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("sample_weight is zero for every row: give some rows weight.")
         self._validate_params()
-        X = self._checked_rows(X, reset=True)
+        X = self._checked_rows(self._encoded(X, y, reset=True), reset=True)
         codes = self._encode(X, y)
         weight = self._checked_weight(sample_weight, codes)
         seed, sample_seed = self._seeds()
@@ -169,6 +175,7 @@ class FewLabelClassifier(SelfLearner):
         return HeldOut(evidence.held_out[:, scored], codes[scored], rule, share)
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
+        X = X if reset else self._encoded(X, reset=False)
         return validate_data(
             self,
             X,

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.arrays import Floats, Ints, RowView
 from fewlabel._core.checks import check_weights
-from fewlabel._core.scikit import Interval, StrOptions, n_rows, take_rows
+from fewlabel._core.scikit import HasMethods, Interval, StrOptions, n_rows, take_rows
 from fewlabel._core.targets import UNLABELED, encode_target, labeled_part
 from fewlabel.assess.assessment import Transduction
 from fewlabel.assess.held_out import unequal
@@ -28,6 +28,8 @@ from fewlabel.bounds.votes import vote_matrix
 from fewlabel.chunks.executor import MemoryExecutor
 from fewlabel.chunks.loop import Outcome, Schedule, self_learn
 from fewlabel.chunks.steps import Task
+from fewlabel.encoding.encoder import TableEncoder
+from fewlabel.encoding.frames import has_other_than_numbers
 from fewlabel.selection.learner import Learner
 from fewlabel.selection.policies import Policy, make_policy
 from fewlabel.selection.rounds import round_line
@@ -56,6 +58,7 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
     policy: str | Policy
     label_proba: str | ArrayLike
     pseudo_weight: str
+    table: Any
     max_iter: int | None
     min_gain: float
     max_train: int | None
@@ -65,6 +68,7 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
     random_state: int | np.random.RandomState | None
 
     _parameter_constraints: dict[str, list[Any]] = {
+        "table": [StrOptions({"auto"}), HasMethods(["fit_transform", "transform"]), None],
         "policy": [str, object],
         "label_proba": [StrOptions(set(CHOICES)), "array-like"],
         "pseudo_weight": [StrOptions({"balanced", "uniform"})],
@@ -77,6 +81,28 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
         "callback": [callable, None],
         "random_state": ["random_state"],
     }
+
+    # --- rows --------------------------------------------------------------------------------
+
+    def _encoded(self, X: Any, y: ArrayLike | None = None, *, reset: bool) -> Any:
+        """Frames with anything but numbers as numbers; all other rows as they are.
+
+        ``reset``: learn how to encode from these rows, and from which of them ``y`` labels.
+        """
+        if reset:
+            self.table_encoder_ = self._table_encoder(X)
+            if self.table_encoder_ is not None:
+                return self.table_encoder_.fit_transform(X, y)
+        encoder = None if reset else getattr(self, "table_encoder_", None)
+        return X if encoder is None else encoder.transform(X)
+
+    def _table_encoder(self, X: Any) -> TableEncoder | None:
+        if self.table is None or (self.table == "auto" and not has_other_than_numbers(X)):
+            return None
+        if isinstance(self.table, str):
+            return TableEncoder(missing_label=self.missing_label)
+        encoder: TableEncoder = clone(self.table)
+        return encoder
 
     # --- fitting -----------------------------------------------------------------------------
 

@@ -77,6 +77,9 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
     labels : {"random", "per class"}, default="random"
         How rows were chosen for labelling: at random, or some of each class. The estimate of the
         error then rests on class shares that are estimated from the votes.
+    table : "auto", TableEncoder or None, default="auto"
+        Without an own ``estimator``, frames with texts, categories or dates become numbers by
+        :class:`fewlabel.TableEncoder`. An own estimator gets the rows as they are.
     max_iter : int, optional
         At most this many rounds. By default until no row is left or none is selected.
     min_gain : float in [0, 1), default=0.01
@@ -160,6 +163,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         label_proba: str | ArrayLike = "supervised",
         pseudo_weight: str = "balanced",
         labels: Labels = "random",
+        table: Any = "auto",
         max_iter: int | None = None,
         min_gain: float = 0.01,
         max_train: int | None = None,
@@ -174,6 +178,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         self.label_proba = label_proba
         self.pseudo_weight = pseudo_weight
         self.labels = labels
+        self.table = table
         self.max_iter = max_iter
         self.min_gain = min_gain
         self.max_train = max_train
@@ -217,6 +222,8 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
                     f"{', '.join(routed)}: no metadata can be passed with `unlabeled`."
                 )
             return self._fit_chunks(X, y, as_rows(unlabeled), sample_weight)
+        if self.estimator is None or isinstance(self.estimator, str):
+            X = self._encoded(X, y, reset=True)
         X = self._checked_rows(X, reset=True)
         codes = self._encode(X, y)
         weight = self._checked_weight(sample_weight, codes)
@@ -229,6 +236,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         return self._learn(X, codes, weight, EstimatorLearner(base), sample_seed, routed)
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
+        X = X if reset else self._encoded(X, reset=False)
         check_features(self, X, reset=reset)
         return indexable_rows(X)
 
@@ -269,6 +277,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
     ) -> Self:
         """Algorithm 1 on labelled rows in memory and unlabelled rows in chunks."""
         label_proba = named_label_proba(self.label_proba)
+        self.table_encoder_ = None
         if rows.out is not None:
             check_out(rows.out)  # now, not after hours of work
         X = self._checked_rows(X, reset=True)

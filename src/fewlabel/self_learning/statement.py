@@ -99,7 +99,7 @@ class LabelStatements:
             join_rows([labeled, sample.X]),
             np.arange(len(codes) + len(sample.positions)) < len(codes),
             codes,
-            feature_names=getattr(self, "feature_names_in_", None),
+            feature_names=self._feature_names(),
             unlabeled_weight=weight,
         )
         if check.safe:
@@ -108,6 +108,12 @@ class LabelStatements:
             f"The estimate of the error is unsafe: {'; '.join(check.notes)}", stacklevel=4
         )
         return replace(found, error=found.error.flagged(*check.notes))
+
+    def _feature_names(self) -> Any:
+        encoder = getattr(self, "table_encoder_", None)
+        if encoder is not None:
+            return encoder.get_feature_names_out().tolist()
+        return getattr(self, "feature_names_in_", None)
 
     @property
     def paper_bounds_(self) -> PaperBounds:

@@ -1,0 +1,78 @@
+"""Frames as they are: the estimators encode what is not a number by themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+
+from fewlabel import FewLabelClassifier, SelfLearningClassifier, TableEncoder
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("skrub", reason="skrub is not installed: pip install 'fewlabel[cli]'")
+
+N, GIVEN = 240, 40
+RNG = np.random.default_rng(0)
+CODES = RNG.integers(0, 2, N)
+TRUTH = np.array(["cat", "dog"])[CODES]
+TABLE = pd.DataFrame(
+    {
+        "weight": RNG.normal(2.0 * CODES, 1.5),
+        "colour": np.where(RNG.random(N) < 0.8, np.array(["grey", "brown"])[CODES], "white"),
+        "note": [
+            f"{word} in garden {i}" for i, word in enumerate(np.array(["purrs", "barks"])[CODES])
+        ],
+        "born": pd.to_datetime("2020-01-01") + pd.to_timedelta(RNG.integers(0, 900, N), "D"),
+        "chipped": RNG.random(N) < 0.5,
+    }
+)
+TABLE.loc[::7, "colour"] = None
+TARGET = pd.Series(TRUTH, dtype=object).where(np.arange(N) < GIVEN)
+
+LEARNERS = [
+    FewLabelClassifier(["lda", "svm"], random_state=0),
+    SelfLearningClassifier(random_state=0),
+]
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda clf: type(clf).__name__)
+def test_a_frame_is_learned_as_it_is(learner):
+    clf = clone(learner).fit(TABLE, TARGET)
+    assert (clf.transduction_[GIVEN:] == TRUTH[GIVEN:]).mean() > 0.9
+    assert isinstance(clf.table_encoder_, TableEncoder)
+    assert clf.score(TABLE[GIVEN:], TRUTH[GIVEN:]) > 0.9
+    assert clf.confidence(TABLE[:3]).shape == (3,)
+    assert clf.error_.safe
+    polars = pytest.importorskip("polars")
+    frame = polars.from_pandas(TABLE)
+    np.testing.assert_array_equal(clf.predict(frame), clf.predict(TABLE))
+
+
+def test_an_encoder_of_the_users_is_cloned():
+    encoder = TableEncoder(drop=["note"])
+    clf = FewLabelClassifier(["lda", "svm"], table=encoder, random_state=0).fit(TABLE, TARGET)
+    assert not hasattr(encoder, "plan_")
+    names = clf.table_encoder_.get_feature_names_out()
+    assert not any(name.startswith("note") for name in names)
+
+
+def test_numbers_go_through_untouched():
+    numbers = TABLE[["weight"]].assign(more=np.where(RNG.random(N) < 0.1, np.nan, RNG.random(N)))
+    clf = FewLabelClassifier(["lda", "svm"], random_state=0).fit(numbers, TARGET)
+    assert clf.table_encoder_ is None
+    assert clf.feature_names_in_.tolist() == ["weight", "more"]
+
+
+def test_frames_are_refused_without_encoder_and_left_to_an_own_estimator():
+    with pytest.raises(ValueError, match=r"could not convert|numeric|dtype"):
+        FewLabelClassifier(["lda"], table=None).fit(TABLE, TARGET)
+    with pytest.raises((ValueError, TypeError)):
+        SelfLearningClassifier(GaussianNB()).fit(TABLE, TARGET)
+
+
+def test_columns_that_came_with_the_labels_are_told_of():
+    leaky = TABLE.assign(status=np.where(np.arange(N) < GIVEN, "done", "pending"))
+    with pytest.warns(UserWarning, match="status"):
+        clf = FewLabelClassifier(["lda", "svm"], random_state=0).fit(leaky, TARGET)
+    assert not any(n.startswith("status") for n in clf.table_encoder_.get_feature_names_out())
