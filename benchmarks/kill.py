@@ -10,7 +10,6 @@ leaves is removed by the next run.
 from __future__ import annotations
 
 import argparse
-import atexit
 import errno
 import importlib
 import json
@@ -125,12 +124,13 @@ def stopped(command: Command, source: Path, rng: random.Random, seconds: float) 
 
 
 def _become(args: list[str], folder: Path) -> None:
+    from fewlabel._core.atomic import _close_all
     from tests.support.fork_server import become_command
 
     leave = os._exit
 
     def exit_as_python_does(code: int) -> None:
-        atexit._run_exitfuncs()
+        _close_all()  # of what Python does at its end, this alone is ours and not the parent's
         leave(code)
 
     os._exit = exit_as_python_does  # type: ignore[assignment]

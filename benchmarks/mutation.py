@@ -16,6 +16,7 @@ import importlib
 import json
 import os
 import random
+import resource
 import signal
 import sys
 import time
@@ -28,7 +29,8 @@ ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "fewlabel", ROOT / "tests"
 ROOMS = ("bounds", "assess", "selection", "ensemble")
 EQUIVALENT = Path(__file__).with_name("mutation_equivalent.json")
-_SECONDS = 300
+_SECONDS = 300  # of the processor, after which a mutant is taken for an endless loop
+_WAITING = 10 * _SECONDS
 # Modules whose tests stand in a file of another name.
 TESTED_BY = {
     "bound_posteriors": "posterior",
@@ -190,7 +192,7 @@ def _passes(mutant: Mutant, tests: list[str]) -> bool:
     child = os.fork()
     if child == 0:
         _become(mutant, tests)
-    deadline = time.monotonic() + _SECONDS
+    deadline = time.monotonic() + _WAITING
     while time.monotonic() < deadline:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -208,6 +210,7 @@ def _become(mutant: Mutant, tests: list[str]) -> None:
     code: object = 70
     try:
         os.setpgid(0, 0)
+        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         os.dup2(null, 2)

@@ -116,6 +116,7 @@ def linear_program(votes, proba, i, j, theta_j):
         b_eq=[u_K(votes, proba, i, j)],
         bounds=[(0.0, b) for b in B],
         method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     assert answer.success, answer.message
     return -answer.fun

@@ -141,3 +141,12 @@ def test_a_target_of_bytes():
     assert target_labels(pa.chunked_array([[b"ab", None]]), None).tolist() == ["ab", None]
     with pytest.raises(UserError, match="type binary, which cannot be read as text"):
         target_labels(pa.chunked_array([[b"\xff\xfe", None]]), None)
+
+
+def test_zero_bytes_do_not_make_the_output_unreadable(tmp_path: Path):
+    table = pa.table({"a\0": ["x\0y", None], "b": pa.array([b"\0", b"="])})
+    write_table(table, tmp_path / "t.csv", "csv")
+    assert read_table(tmp_path / "t.csv").to_pydict() == {
+        "a\ufffd": ["x\ufffdy", ""],
+        "b": ["\ufffd", "'="],
+    }

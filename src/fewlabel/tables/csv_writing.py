@@ -24,7 +24,7 @@ def write_csv(table: pa.Table, file: IO[str], delimiter: str = ",", decimal: str
     import pyarrow as pa
 
     style: dict[str, Any] = {"delimiter": delimiter, "lineterminator": _LineFeeds.BREAK}
-    names = formula_safe(pa.array(table.column_names, pa.string())).to_pylist()
+    names = formula_safe(_without_zeros(pa.array(table.column_names, pa.string()))).to_pylist()
     # At the very start of a file, a byte order mark would not be read as part of the first name.
     quoting: Any = csv.QUOTE_ALL if names and names[0].startswith("\ufeff") else csv.QUOTE_MINIMAL
     csv.writer(_LineFeeds(file), quoting=quoting, **style).writerow(names)
@@ -59,14 +59,22 @@ def _cells(column: pa.Array, decimal: str) -> list[Any]:
     if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
         column = column.cast(pa.string())
     if pa.types.is_string(column.type):
-        return list(formula_safe(column).to_pylist())
+        return list(formula_safe(_without_zeros(column)).to_pylist())
     if pa.types.is_boolean(column.type):
         return [None if v is None else ("true" if v else "false") for v in column.to_pylist()]
     if decimal != "." and pa.types.is_floating(column.type):
         return [None if v is None else str(v).replace(".", decimal) for v in column.to_pylist()]
     if is_binary(column.type):
-        return list(formula_safe(pa.array(python_cells(column), pa.string())).to_pylist())
+        text = pa.array(python_cells(column), pa.string())
+        return list(formula_safe(_without_zeros(text)).to_pylist())
     return python_cells(column)
+
+
+def _without_zeros(column: pa.Array) -> pa.Array:
+    """Text with the replacement character for zero bytes, with which a file is no text."""
+    from pyarrow import compute as pc
+
+    return pc.replace_substring(column, "\0", "\ufffd")
 
 
 def is_binary(kind: pa.DataType) -> bool:
