@@ -56,6 +56,21 @@ coverage: $(READY)  ## How often the PAC-Bayes bounds fail in 2,000 simulated sa
 audit-coverage: $(READY)  ## How often the guarantees of an audit fail in 10,000 simulated ones, write docs/audit.md (minutes)
 	$(BIN)/python -m benchmarks.audit_coverage --write docs/audit.md
 
+promise: $(READY)  ## Write docs/promise.md, whether the statements of error hold, from the records (runs nothing)
+	$(BIN)/python -m benchmarks.promise page
+
+promise-run: $(READY)  ## Run the fits of docs/promise.md that have no record (many hours; FEWLABEL_DATA)
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.promise run --jobs $(JOBS)
+
+prior-network: $(READY)  ## Write docs/prior_network.md from the records (runs nothing)
+	$(BIN)/python -m benchmarks.prior_network page
+
+before-after: $(READY)  ## Time fits side by side with the code of the commit REVISION
+	$(BIN)/python -m benchmarks.before_after $(REVISION)
+
+rerun-records: $(READY)  ## Run a sample of the records again and compare their scores (FEWLABEL_DATA)
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.rerun_records
+
 mislabeling: $(READY)  ## Compare the estimators of the mislabelling matrix on real data, write docs/mislabeling.md
 	$(BIN)/python -m benchmarks.mislabeling --write docs/mislabeling.md
 
