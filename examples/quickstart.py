@@ -1,4 +1,4 @@
-"""Label a table of which a few rows are labelled, and see how far to trust it."""
+"""Label a table of which a few rows are labelled, and see which labels to take."""
 
 from __future__ import annotations
 

@@ -70,6 +70,7 @@ _HOME = {
     "out_of_bag_votes": "assess.held_out",
     "pac_bayes_c_bound": "bounds.pac_bayes",
     "predict_rows": "chunks.labeling",
+    "realised_error_quantile": "bounds.realised",
     "relaxation_trace": "bounds.cbound",
     "risk_bound": "bounds.transductive",
     "search_thresholds": "bounds.thresholds",

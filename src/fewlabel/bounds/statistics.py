@@ -409,7 +409,7 @@ def open_cells(
     """Cells from votes (made class by class, on the fly) or from accumulated statistics.
 
     With ``above_lowest_prediction`` rows whose vote for j is below that of every row predicted j
-    are left out: no threshold that trusts a different set of rows reaches down to them.
+    are left out: no threshold that selects a different set of rows reaches down to them.
     """
     is_statistics = isinstance(votes, (VoteStatistics, RowStatistics))
     if is_statistics and (label_proba is not None or resolution is not None):
