@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 try:
     import typer
@@ -16,10 +17,42 @@ except ImportError as error:  # pragma: no cover - depends on the installation
     ) from None
 
 from fewlabel.cli.console import Console
+from fewlabel.cli.option_types import (
+    AcceptError,
+    Category,
+    Classes,
+    Date,
+    Drop,
+    Encoding,
+    Fold,
+    Force,
+    Jobs,
+    Json,
+    Learner,
+    MaxTrain,
+    ModelFile,
+    ModelOut,
+    Number,
+    OutTable,
+    PerClass,
+    PolicyName,
+    Quiet,
+    ReportOut,
+    Scheduler,
+    Seed,
+    TableFile,
+    Target,
+    Text,
+    Truth,
+    Unlabeled,
+)
+
+if TYPE_CHECKING:
+    from fewlabel.cli.workflow import FitOptions
 
 app = typer.Typer(
     name="fewlabel",
-    help="Classify a table when few rows are labelled, and know how wrong the result can be.",
+    help="Label a table of which few rows are labelled, and know how wrong the labels are.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -34,78 +67,6 @@ def _version(show: bool) -> None:
         raise typer.Exit
 
 
-def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Column names of the table on the command line, for the shell to complete."""
-    from fewlabel.tables.reading import column_names
-
-    # While the line is incomplete the shell's words stand in `args`.
-    tables = [ctx.params.get("table"), *ctx.args]
-    names = next((column_names(Path(table)) for table in tables if table), [])
-    return [name for name in names if name.startswith(incomplete)]
-
-
-# Options that several commands share.
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
-Encoding = Annotated[str, typer.Option(help="Encoding of text tables.")]
-Jobs = Annotated[int, typer.Option(help="Processors to use; -1 for all.")]
-Seed = Annotated[int, typer.Option(help="Seed: the same one gives the same result.", min=0)]
-TableFile = Annotated[
-    Path, typer.Argument(help="CSV, TSV, Parquet or JSON lines, compressed or not.")
-]
-ModelFile = Annotated[Path, typer.Argument(help="A model that `fewlabel fit --model` wrote.")]
-OutTable = Annotated[Path | None, typer.Option(help="Write the table with labels here.")]
-Target = Annotated[
-    str,
-    typer.Option(
-        help="Column to fill: its empty cells are the unlabelled rows.", autocompletion=_columns
-    ),
-]
-Unlabeled = Annotated[
-    str | None,
-    typer.Option(help="Text that marks an unlabelled row, besides an empty cell; '' for none."),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(help="Column not to learn from; may be repeated.", autocompletion=_columns),
-]
-Text = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to read as text; may be repeated.", autocompletion=_columns),
-]
-Category = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to read as a category; may be repeated.", autocompletion=_columns),
-]
-Date = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Column to read as a date, with its format if need be: born=%d/%m/%Y.",
-        autocompletion=_columns,
-    ),
-]
-Number = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to read as a number; may be repeated.", autocompletion=_columns),
-]
-Classes = Annotated[
-    bool, typer.Option("--classes", help="Numbers of many values in the target are classes.")
-]
-Fold = Annotated[
-    bool | None,
-    typer.Option(
-        "--fold-labels/--no-fold-labels",
-        help="Labels that differ in case, blanks or number format are one class, or several.",
-        show_default="ask",
-    ),
-]
-Truth = Annotated[
-    str | None,
-    typer.Option(help="Column with true labels, to check by.", autocompletion=_columns),
-]
-
-
 @app.callback()
 def _root(
     version: Annotated[
@@ -115,18 +76,30 @@ def _root(
     pass
 
 
+def _fit_options(ctx: typer.Context, console: Console) -> FitOptions:
+    """The options of ``fit`` and ``columns`` that say how a table is read and learned."""
+    from fewlabel.cli.shares import share
+    from fewlabel.cli.workflow import FitOptions
+
+    names = {field.name for field in fields(FitOptions)} & set(ctx.params)
+    given = {name: ctx.params[name] for name in names}
+    for name in ("drop", "text", "category", "date", "number"):
+        given[name] = given[name] or ()
+    if given.get("accept_error") is not None:
+        given["accept_error"] = share(given["accept_error"], "--accept-error")
+    return FitOptions(**given, progress=console.progress, on_round=console.on_round)
+
+
 @app.command()
 def fit(
+    ctx: typer.Context,
     table: TableFile,
     target: Target,
     out: OutTable = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(help="Write the model here (.skops); a mixed vote takes the rows with it."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the report here (.html, .json or .md).")
-    ] = None,
+    model: ModelOut = None,
+    report: ReportOut = None,
+    accept_error: AcceptError = None,
+    per_class: PerClass = False,
     text: Text = None,
     category: Category = None,
     date: Date = None,
@@ -136,30 +109,10 @@ def fit(
     unlabeled: Unlabeled = None,
     classes: Classes = False,
     fold_labels: Fold = None,
-    learner: Annotated[
-        Literal["mixed", "forest"] | None,
-        typer.Option(
-            help="Who votes: several families of classifiers with learned weights, or the paper's "
-            "random forest.",
-            show_default="mixed; forest for a folder",
-        ),
-    ] = None,
-    policy: Annotated[
-        Literal["bound", "fixed", "curriculum"],
-        typer.Option(help="How rows are chosen for pseudo-labels."),
-    ] = "bound",
-    max_train: Annotated[
-        int | None,
-        typer.Option(
-            help="Training budget: pseudo-labelled rows to train on in a round; 0 for all.",
-            min=0,
-            show_default="5,000; forest: 100,000",
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Fit a folder on Dask: local, or a scheduler's tcp://address."),
-    ] = None,
+    learner: Learner = None,
+    policy: PolicyName = "bound",
+    max_train: MaxTrain = None,
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     jobs: Jobs = -1,
     encoding: Encoding = "utf-8",
@@ -176,42 +129,15 @@ def fit(
     console = Console(as_json=as_json, quiet=quiet)
     with console.errors_explained():
         from fewlabel.cli.commands import fit_command
-        from fewlabel.cli.workflow import FitOptions
 
-        options = FitOptions(
-            target=target,
-            drop=drop or (),
-            text=text or (),
-            category=category or (),
-            date=date or (),
-            number=number or (),
-            truth=truth,
-            unlabeled=unlabeled,
-            classes=classes,
-            fold_labels=fold_labels,
-            learner=learner,
-            policy=policy,
-            seed=seed,
-            jobs=jobs,
-            max_train=max_train,
-            encoding=encoding,
-            progress=console.progress,
-            on_round=console.on_round,
-        )
-        fit_command(
-            console,
-            table,
-            options,
-            out=out,
-            model=model,
-            report=report,
-            force=force,
-            scheduler=scheduler,
-        )
+        files = {"out": out, "model": model, "report": report}
+        options = _fit_options(ctx, console)
+        fit_command(console, table, options, **files, force=force, scheduler=scheduler)
 
 
 @app.command()
 def columns(
+    ctx: typer.Context,
     table: TableFile,
     target: Target,
     text: Text = None,
@@ -230,23 +156,8 @@ def columns(
     console = Console(as_json=as_json)
     with console.errors_explained():
         from fewlabel.cli.commands import columns_command
-        from fewlabel.cli.workflow import FitOptions
 
-        options = FitOptions(
-            target=target,
-            drop=drop or (),
-            text=text or (),
-            category=category or (),
-            date=date or (),
-            number=number or (),
-            truth=truth,
-            unlabeled=unlabeled,
-            classes=classes,
-            fold_labels=fold_labels,
-            encoding=encoding,
-            progress=console.progress,
-        )
-        columns_command(console, table, options)
+        columns_command(console, table, _fit_options(ctx, console))
 
 
 @app.command()
@@ -254,17 +165,25 @@ def predict(
     model: ModelFile,
     table: TableFile,
     out: OutTable = None,
+    accept_error: Annotated[
+        str | None,
+        typer.Option(help="Share of wrong labels to live with.", show_default="that of the fit"),
+    ] = None,
     encoding: Encoding = "utf-8",
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Label the rows of a new table with a model."""
+    """Label the rows of a new table with a model, and say which labels can be taken."""
     console = Console(as_json=as_json, quiet=quiet)
     with console.errors_explained():
         from fewlabel.cli.commands import predict_command
+        from fewlabel.cli.shares import share
 
-        predict_command(console, model, table, out=out, encoding=encoding, force=force)
+        most = None if accept_error is None else share(accept_error, "--accept-error")
+        predict_command(
+            console, model, table, out=out, accept_error=most, encoding=encoding, force=force
+        )
 
 
 @app.command()
@@ -285,8 +204,8 @@ def bounds(
 ) -> None:
     """Bound the error of votes: a column of votes for each class, or --model and its table.
 
-    With --truth the bounds are guarantees for these rows; otherwise they are estimates, and the
-    answer says what they assume.
+    With --truth they bound the realised error of these rows, with --proba and --exact its
+    expectation: guarantees. Otherwise they are estimates, and the answer says what they assume.
     """
     console = Console(as_json=as_json)
     with console.errors_explained():
@@ -344,7 +263,8 @@ def audit(
     """
     console = Console(as_json=as_json, quiet=quiet)
     with console.errors_explained():
-        from fewlabel.cli.audit import AuditOptions, audit_command, share
+        from fewlabel.cli.audit import AuditOptions, audit_command
+        from fewlabel.cli.shares import share
 
         options = AuditOptions(
             target=target,
@@ -383,9 +303,7 @@ def report(
 @app.command()
 def demo(
     labels: Annotated[int, typer.Option(help="Labelled rows of each digit.", min=1, max=100)] = 5,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the report here (.html, .json or .md).")
-    ] = None,
+    report: ReportOut = None,
     seed: Seed = 0,
     jobs: Jobs = -1,
     force: Force = False,

@@ -25,6 +25,7 @@ from fewlabel.assess.audit_plans import Plan
 from fewlabel.assess.error_estimate import ErrorEstimate, Labels
 from fewlabel.assess.held_out import unequal
 from fewlabel.assess.label_proba import CHOICES, given_label_proba
+from fewlabel.assess.suggest import next_to_label
 from fewlabel.assess.transduction_bounds import transduction_bounds
 from fewlabel.bounds.table import Bound
 from fewlabel.bounds.votes import vote_matrix
@@ -357,6 +358,26 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         rows: Bools = self._in_memory().labeled_iter_ != 0
         return rows if max_error is None else rows & self.accept(max_error)
 
+    def suggest(self, n: int = 20) -> Ints:
+        """Rows of ``fit`` whose label would teach most, the best first.
+
+        Parameters
+        ----------
+        n : int, default=20
+            At most this many rows.
+
+        Returns
+        -------
+        rows : ndarray of int
+
+        See Also
+        --------
+        audit_sample : Rows to check the result by, which must be drawn at random.
+        """
+        unlabeled = np.flatnonzero(self._in_memory().labeled_iter_ != 0)
+        rows: Ints = unlabeled[next_to_label(self.transduction_proba_[unlabeled], n).rows]
+        return rows
+
     def _in_memory(self) -> Self:
         check_is_fitted(self)
         if not hasattr(self, "transduction_"):
@@ -393,15 +414,19 @@ class SelfLearner(ClassifierMixin, BaseEstimator):
         """
         return transduction_bounds(self._in_memory(), X, y, **options)
 
-    def report(self, **options: Any) -> Report:
+    def report(
+        self, *, y_true: ArrayLike | None = None, max_error: float = 0.05, title: str = ""
+    ) -> Report:
         """What was learned: shown in a notebook, ``save(path)`` writes HTML, JSON or Markdown.
 
         Parameters
         ----------
-        **options : dict
-            ``y_true``, labels as far as they are known, shows the true error; ``max_error``, the
-            error that one can live with (0.05); ``title`` names the report.
+        y_true : array-like of shape (n_samples,), optional
+            True labels as far as they are known: shows the true error.
+        max_error : float, default=0.05
+            The share of wrong labels that one can live with, as in :meth:`accept`.
+        title : str, optional
         """
         from fewlabel.report import Report
 
-        return Report.of(self._in_memory(), **options)
+        return Report.of(self._in_memory(), y_true=y_true, max_error=max_error, title=title)

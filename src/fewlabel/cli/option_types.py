@@ -1,0 +1,119 @@
+"""Options of the commands: their types, names and help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Column names of the table on the command line, for the shell to complete."""
+    from fewlabel.tables.reading import column_names
+
+    # While the line is incomplete the shell's words stand in `args`.
+    tables = [ctx.params.get("table"), *ctx.args]
+    names = next((column_names(Path(table)) for table in tables if table), [])
+    return [name for name in names if name.startswith(incomplete)]
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of text tables.")]
+Jobs = Annotated[int, typer.Option(help="Processors to use; -1 for all.")]
+Seed = Annotated[int, typer.Option(help="Seed: the same one gives the same result.", min=0)]
+TableFile = Annotated[
+    Path, typer.Argument(help="CSV, TSV, Parquet or JSON lines, compressed or not.")
+]
+ModelFile = Annotated[Path, typer.Argument(help="A model that `fewlabel fit --model` wrote.")]
+OutTable = Annotated[Path | None, typer.Option(help="Write the table with labels here.")]
+Target = Annotated[
+    str,
+    typer.Option(
+        help="Column to fill: its empty cells are the unlabelled rows.", autocompletion=_columns
+    ),
+]
+Unlabeled = Annotated[
+    str | None,
+    typer.Option(help="Text that marks an unlabelled row, besides an empty cell; '' for none."),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="Column not to learn from; may be repeated.", autocompletion=_columns),
+]
+Text = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to read as text; may be repeated.", autocompletion=_columns),
+]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to read as a category; may be repeated.", autocompletion=_columns),
+]
+Date = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Column to read as a date, with its format if need be: born=%d/%m/%Y.",
+        autocompletion=_columns,
+    ),
+]
+Number = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to read as a number; may be repeated.", autocompletion=_columns),
+]
+Classes = Annotated[
+    bool, typer.Option("--classes", help="Numbers of many values in the target are classes.")
+]
+Fold = Annotated[
+    bool | None,
+    typer.Option(
+        "--fold-labels/--no-fold-labels",
+        help="Labels that differ in case, blanks or number format are one class, or several.",
+        show_default="ask",
+    ),
+]
+ModelOut = Annotated[
+    Path | None,
+    typer.Option(help="Write the model here (.skops); a mixed vote takes the rows with it."),
+]
+ReportOut = Annotated[
+    Path | None, typer.Option(help="Write the report here (.html, .json or .md).")
+]
+Learner = Annotated[
+    Literal["mixed", "forest"] | None,
+    typer.Option(
+        help="Who votes: several families of classifiers with learned weights, or the paper's "
+        "random forest.",
+        show_default="mixed; forest for a folder",
+    ),
+]
+PolicyName = Annotated[
+    Literal["bound", "fixed", "curriculum"],
+    typer.Option(help="How rows are chosen for pseudo-labels."),
+]
+MaxTrain = Annotated[
+    int | None,
+    typer.Option(
+        help="Training budget: pseudo-labelled rows to train on in a round; 0 for all.",
+        min=0,
+        show_default="5,000; forest: 100,000",
+    ),
+]
+AcceptError = Annotated[
+    str | None,
+    typer.Option(
+        help="Share of wrong labels to live with: labels are accepted for it.", show_default="5%"
+    ),
+]
+PerClass = Annotated[
+    bool,
+    typer.Option("--per-class", help="Some rows of each class were labelled, not random ones."),
+]
+Scheduler = Annotated[
+    str | None, typer.Option(help="Fit a folder on Dask: local, or a scheduler's tcp://address.")
+]
+Truth = Annotated[
+    str | None,
+    typer.Option(help="Column with true labels, to check by.", autocompletion=_columns),
+]
