@@ -86,11 +86,11 @@ def test_calibration_brings_the_plug_in_error_nearer(fitted, digits):
     assert abs(fixed["plug-in error"].excess) < abs(raw["plug-in error"].excess)
 
 
-def test_bounds_take_the_calibration_of_the_report(fitted, digits):
+def test_bounds_take_the_calibration_of_the_assessment(fitted, digits):
     """One number for one question: the most likely power would make bounds too small."""
     X, _, masked = digits
     first = {b.name: b.value for b in fitted.bounds(X, masked)}
-    power = fitted.report(X, masked).summary["calibration"]["power"]
+    power = fitted.assessment_.power
     again = bounds_table(
         fitted.transduction_proba_[masked == -1], calibrated(fitted.initial_votes_, power)
     )

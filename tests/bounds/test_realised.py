@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
+import reference
 from fewlabel import realised_error_quantile, risk_bound
 from fewlabel.bounds.realised import poisson_binomial
 

@@ -232,7 +232,7 @@ def test_a_class_with_a_single_label(n_first, n_second):
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*left out.*")
         clf = FewLabelClassifier(random_state=0).fit(X[rows], target[rows])
-        clf.report(X[rows], target[rows])
+        clf.report()
     hidden = target[rows] == -1
     assert (clf.transduction_[hidden] == Y[rows][hidden]).mean() > 0.7
 
@@ -380,7 +380,7 @@ def test_it_is_a_self_learner_with_other_voters():
     assert clf.n_iter_ == 1
     assert records[-1] is clf.history_[0]
     assert (clf.labeled_iter_[~HIDDEN] == 0).all()
-    assert clf.report(X, TARGET, y_true=Y) is not None
+    assert clf.report(y_true=Y) is not None
 
 
 def test_verbose_tells_of_families_and_rounds(capsys):

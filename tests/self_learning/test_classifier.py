@@ -512,7 +512,7 @@ def test_one_label_a_class_and_two_classes():
 
 
 def test_class_that_is_never_predicted():
-    """A label that no unlabelled row resembles: its threshold is 1 and no row gets it as pseudo-label."""
+    """A label that no unlabelled row resembles: its threshold is 1, and no row gets it."""
     far = np.r_[X[Y != 2], [[100.0] * 4]]
     target = np.r_[np.where(np.arange(100) % 10 == 0, Y[:100], -1), 2]
     clf = SelfLearningClassifier(LogisticRegression(max_iter=5000), min_gain=0).fit(far, target)

@@ -170,7 +170,7 @@ def fit_lines(summary: dict[str, Any], out: str | None) -> list[str]:
     lines = [
         learned_sentence(summary),
         error_words(summary),
-        accepted_words(summary, f"--accept-error {as_option(accepted['max_error'])}"),
+        accepted_words(accepted, f"--accept-error {as_option(accepted['max_error'])}"),
     ]
     added = self_learning_words(summary["promise"])
     if added:
@@ -228,10 +228,8 @@ def predict_command(
         f"about {about(told['expected_error'])} of the labels are wrong, if the rows are like "
         f"those of the fit (estimate)"
     )
-    console.say(
-        f"{told['n_accepted']:,} of them can be taken as they are (about "
-        f"{about(told['accepted_error'])} of these are wrong; --accept-error {as_option(most)})"
-    )
+    accepted = {"n": told["n_accepted"], "expected_error": told["accepted_error"]}
+    console.say(accepted_words(accepted, f"--accept-error {as_option(most)}"))
     for note in notes:
         console.say(f"! {note}")
     console.say(f"→ {out}")
@@ -281,7 +279,7 @@ def bounds_command(console: Console, table: Path, **options: Any) -> None:
         )
     console.say(
         f"With the thresholds below {percent(answer['selected_share'], 0)} of the rows are "
-        f"selected; among them: {most}{percent(selected['value'])} wrong ({kind})."
+        f"selected; the bound among them: {most}{percent(selected['value'])} wrong ({kind})."
     )
     console.table(
         ["class", "threshold", f"bound of the {of} ({kind})"],

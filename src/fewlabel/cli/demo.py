@@ -15,6 +15,7 @@ from fewlabel.report.words import (
     about,
     accepted_words,
     error_words,
+    goal,
     percent,
     proof_words,
     truth_words,
@@ -61,7 +62,8 @@ class Demo:
     def lines(self, summary: dict[str, Any]) -> list[str]:
         """What came of it: the promise, and the truth that a user would not have."""
         accepted, truth = summary["promise"]["accepted"], summary["truth"]
-        lines = [error_words(summary), accepted_words(summary), proof_words(accepted)]
+        asked = f"{goal(accepted['max_error'])} was asked for"
+        lines = [error_words(summary), accepted_words(accepted, asked), proof_words(accepted)]
         return [
             *lines,
             truth_words(summary),

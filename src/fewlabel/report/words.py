@@ -73,7 +73,9 @@ def headline(summary: dict[str, Any]) -> list[str]:
             "The classifier was trained on them as usual; there are no new labels to speak of.",
         ]
     found = [learned_sentence(summary), f"{_capital(error_words(summary))}."]
-    found.append(f"{_capital(accepted_words(summary))}.")
+    accepted = summary["promise"]["accepted"]
+    asked = f"{goal(accepted['max_error'])} was asked for"
+    found.append(f"{_capital(accepted_words(accepted, asked))}.")
     if summary["truth"]:
         found.append(f"{_capital(truth_words(summary))}.")
     return found + summary["broken"]
@@ -107,10 +109,16 @@ def error_words(summary: dict[str, Any]) -> str:
     )
 
 
-def accepted_words(summary: dict[str, Any], option: str = "") -> str:
-    """Which labels can be taken; ``option`` is what a command was told, with its value."""
-    accepted = summary["promise"]["accepted"]
-    asked = option or f"{goal(accepted['max_error'])} was asked for"
+def accepted_words(accepted: dict[str, Any], asked: str) -> str:
+    """Which labels can be taken.
+
+    Parameters
+    ----------
+    accepted : dict
+        With ``n`` and ``expected_error``, such as a point of the promise's curve.
+    asked : str
+        What was asked for, in words.
+    """
     if accepted["n"] == 0:
         return f"none of them can be taken as they are ({asked}): label more rows, or allow more"
     return (
