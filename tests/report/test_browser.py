@@ -273,7 +273,7 @@ def test_text_has_contrast(opened: Any):
       return ['.lead', '.note', '.chip.estimate', '.reading', '.card h3', '.brand', '.foot',
         '.callout', '.figures dd', '.value small', '.download', '.cell', '.voter .what',
         '.voter.silent .what', '.voter.silent .number', '.voter.head span', '.reason', '.number',
-        '.unit', '.between span', '.axis span', '.ends span', '.readings dt', '.readings .sub',
+        '.unit', '.between span', '.axis span', '.card-axis span', '.readings dt', '.readings .sub',
         '.slider', '.ink-in', '.corner', 'footer'].map((s) => {
         const e = document.querySelector(s);
         return e ? [s, contrast(getComputedStyle(e).color, ground(e))] : [s, 99]; });
