@@ -1,4 +1,4 @@
-"""Classify a table when only a few rows are labelled, and know how wrong the result can be."""
+"""Label a table of which only a few rows are labelled, and know how wrong the labels are."""
 
 from __future__ import annotations
 
