@@ -106,7 +106,9 @@ def one_draw(
         lower, upper = mislabeling_interval(counts, EPSILON)
         covered = bool(((lower <= world.matrix) & (world.matrix <= upper)).all())
     kl = kl_divergence(q) if learned else 0.0
-    bound = pac_bayes_c_bound(votes[x], y_hat, counts, kl=kl, epsilon=EPSILON, **options)
+    bound = pac_bayes_c_bound(
+        votes[x], y_hat, counts, kl=kl, epsilon=EPSILON, drawn_labels=True, **options
+    )
     return world.error(votes), bound, _without_radii(votes[x], y_hat), covered
 
 

@@ -40,7 +40,7 @@ page says how its parts were chosen and what each brings. It is written by
   Q(h) ∝ exp(−3·√l·error(h)): the Gibbs posterior, which minimises
   E_Q[error] + KL(Q‖P)/(3√l) under a uniform prior P. Families with Q < 0.01 are dropped.
 - **Self-learning**: thresholds by the paper's bound on the mixed vote, two rounds at most; the
-  families are trained again on the labelled rows and at most 5,000 trusted ones, Q stays.
+  families are trained again on the labelled rows and at most 5,000 pseudo-labelled ones, Q stays.
 - **New rows**: label spreading votes by the mean of a row's ten nearest neighbours.
 
 ## How it was chosen
@@ -210,7 +210,7 @@ def _ablation(lines: list[Line]) -> Iterator[str]:
     # A run that ended earlier stays as it was.
     after = lambda r: lambda x: x["rounds"][min(r, len(x["rounds"]) - 1)]  # noqa: E731
     yield table([row(f"after {r}" if r else "none", after(r)) for r in range(last)])
-    yield "\n### Who is trained again, which votes are calibrated, which rows are trusted\n"
+    yield "\n### Who is trained again, which votes are calibrated, which rows are pseudo-labelled\n"
     yield table(
         [
             row("default", variants("Q gibbs", "after")),

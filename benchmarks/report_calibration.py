@@ -1,9 +1,9 @@
 """Does the report promise too much? ``python -m benchmarks.report_calibration --write FILE``
 
-The report bounds the error among trusted rows, and among all, with the first classifier's votes in
+The report bounds the error among selected rows, and among all, with the first classifier's votes in
 place of P(Y|x), raised to the least power that held-out labels demand. This compares it, on many
 random splits, for the forest and for the mixed vote, with votes as they are and with the most
-likely power: how many rows are trusted, what the bounds say, what the true errors are, and in
+likely power: how many rows are selected, what the bounds say, what the true errors are, and in
 which share of the splits they exceed the estimated bounds.
 """
 
@@ -32,7 +32,7 @@ from fewlabel.assess.transduction_bounds import judged_votes
 NOTE = """
 The first classifier: the forest of `SelfLearningClassifier` (200 trees) or the mixed vote of
 `FewLabelClassifier`. Random labelled rows (about 3 % of the rows; wine: 12 %), the rest unlabelled.
-*Trusted* are the unlabelled rows whose first vote reaches the threshold that minimises the bound;
+*Selected* are the unlabelled rows whose first vote reaches the threshold that minimises the bound;
 they keep the first vote's label, all others get that of the vote after self-learning.
 *Too small* is the share of splits in which the true error exceeds the bound: it is an estimate, and
 this is how often it misleads. The report uses "least power".
@@ -67,7 +67,7 @@ POWERS: dict[str, Callable[[Any, Any], float]] = {
 def one_split(
     learner: str, X: Any, y: Any, share: float, seed: int
 ) -> dict[str, tuple[float, ...]]:
-    """Trusted share, bounds and true errors for each way to calibrate."""
+    """Selected share, bounds and true errors for each way to calibrate."""
     given = np.random.default_rng(seed).random(len(y)) < share
     target = np.where(given, y, -1)
     clf = LEARNERS[learner](n_jobs=2, random_state=seed).fit(X, target)
@@ -78,13 +78,13 @@ def one_split(
     for name, power in POWERS.items():
         proba = calibrated(first, power(held_out, judged))
         thresholds = optimal_thresholds(first, proba)
-        trusted = first.max(axis=1) >= thresholds[first.argmax(axis=1)]
-        votes = np.where(trusted[:, None], first, final)
+        selected = first.max(axis=1) >= thresholds[first.argmax(axis=1)]
+        votes = np.where(selected[:, None], first, final)
         wrong = clf.classes_[votes.argmax(axis=1)] != y[~given]
         answer[name] = (
-            float(trusted.mean()),
+            float(selected.mean()),
             conditional_error_bound(first, proba, thresholds=thresholds),
-            float(wrong[trusted].mean()),
+            float(wrong[selected].mean()),
             risk_bound(votes, proba, tight=True),
             float(wrong.mean()),
         )
@@ -98,13 +98,13 @@ def measure(n_splits: int) -> list[dict[str, object]]:
         splits = [one_split(learner, X, y, share, seed) for seed in range(n_splits)]
         for name in POWERS:
             values = np.array([split[name] for split in splits])
-            trusted, bound, error, bound_all, error_all = values.mean(axis=0)
+            selected, bound, error, bound_all, error_all = values.mean(axis=0)
             lines.append(
                 {
                     "learner": learner,
                     "data": data,
                     "votes": name,
-                    "trusted": f"{trusted:.0%}",
+                    "selected": f"{selected:.0%}",
                     "bound": f"{bound:.3f}",
                     "true error": f"{error:.3f}",
                     "too small": f"{(values[:, 2] > values[:, 1]).mean():.0%}",

@@ -37,15 +37,15 @@ def grid_search(votes: Any, label_proba: Any, R: int = 50) -> Any:
         below = [(v * (v < s)) @ label_proba for s in grid]
         lowest = np.inf
         for a, theta in enumerate(grid):
-            n_trusted = int((predicted & (v >= theta)).sum())
-            if n_trusted == 0:
+            n_selected = int((predicted & (v >= theta)).sum())
+            if n_selected == 0:
                 continue
             bound = np.full(votes.shape[1], np.inf)
             for b in range(a, R):
                 inside = ((v >= theta) & (v < grid[b])).astype(float) @ label_proba
                 rest = np.maximum(gibbs - below[b] + below[a], 0.0) / grid[b]
                 bound = np.minimum(bound, inside + rest)
-            value = np.delete(bound, j).sum() / n_trusted
+            value = np.delete(bound, j).sum() / n_selected
             if value < lowest:
                 lowest, thresholds[j] = value, theta
     return thresholds

@@ -1,4 +1,4 @@
-"""Label a table of which a few rows are labelled, and see how far to trust it."""
+"""Label a table of which a few rows are labelled, and see which labels to take."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ target = truth.where(
 
 clf = SelfLearningClassifier(random_state=0).fit(table, target)
 
-print(pd.DataFrame(clf.history_)[["iteration", "n_unlabeled", "n_selected", "error_bound"]])
-print("a vote must reach:", pd.Series(clf.thresholds_, clf.classes_).round(2).to_dict())
+print(pd.DataFrame(clf.history_)[["iteration", "n_unlabeled", "n_selected"]])
 hidden = target.isna()
-print(f"right on unlabelled rows: {(clf.transduction_ == truth)[hidden].mean():.1%}")
-print(f"bound of the error (an estimate): {clf.risk_bound_:.1%}")
+print(f"estimate: {clf.error_}; in truth {(clf.transduction_ != truth)[hidden].mean():.1%}")
+accepted = clf.accept(max_error=0.05) & hidden
+print(f"to take as they are: {accepted.sum()} of {hidden.sum()} labels")
+print("label these rows next:", clf.suggest(5))

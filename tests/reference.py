@@ -123,12 +123,12 @@ def linear_program(votes, proba, i, j, theta_j):
 
 
 def threshold_objective(votes, proba, j, theta_j):
-    """Term j of objective (*); infinite where nothing is trusted."""
-    trusted = sum(1 for v in votes if majority(v) == j and v[j] >= theta_j)
-    if trusted == 0:
+    """Term j of objective (*); infinite where nothing is selected."""
+    selected = sum(1 for v in votes if majority(v) == j and v[j] >= theta_j)
+    if selected == 0:
         return float("inf")
     others = [i for i in range(len(votes[0])) if i != j]
-    return sum(u_U(votes, proba, i, j, theta_j) for i in others) / trusted
+    return sum(u_U(votes, proba, i, j, theta_j) for i in others) / selected
 
 
 def plug_in_objective(votes, proba, j, theta_j):
@@ -627,3 +627,26 @@ def mann_whitney(values, first):
     n_1 = sum(first)
     var = n_1 * (n - n_1) / (n * (n - 1)) * sum((r - mean) ** 2 for r in rank)
     return sum(r - mean for r, f in zip(rank, first) if f) / var**0.5 if var else 0.0
+
+
+# --- the realised share of wrong labels ----------------------------------------------------------
+
+
+def poisson_binomial(probabilities):
+    """P(S = k) for k = 0, 1, …: row after row, a label is wrong or it is not."""
+    found = [1.0]
+    for p in probabilities:
+        right = [(1 - p) * q for q in found] + [0.0]
+        wrong = [0.0] + [p * q for q in found]
+        found = [a + b for a, b in zip(right, wrong)]
+    return found
+
+
+def realised_error_quantile(label_proba, labels, confidence):
+    """The smallest k/n with P(S ≤ k) ≥ confidence."""
+    total = 0.0
+    for k, p in enumerate(poisson_binomial([1 - row[c] for row, c in zip(label_proba, labels)])):
+        total += p
+        if total >= confidence - 1e-11:
+            return k / len(labels)
+    return 1.0

@@ -1,4 +1,4 @@
-"""Classify a table when only a few rows are labelled, and know how wrong the result can be."""
+"""Label a table of which only a few rows are labelled, and know how wrong the labels are."""
 
 from __future__ import annotations
 
@@ -71,6 +71,7 @@ _HOME = {
     "out_of_bag_votes": "assess.held_out",
     "pac_bayes_c_bound": "bounds.pac_bayes",
     "predict_rows": "chunks.labeling",
+    "realised_error_quantile": "bounds.realised",
     "relaxation_trace": "bounds.cbound",
     "risk_bound": "bounds.transductive",
     "search_thresholds": "bounds.thresholds",

@@ -37,6 +37,7 @@ from fewlabel.bounds.mislabeling import mislabeling_matrix as mislabeling_matrix
 from fewlabel.bounds.pac_bayes import mislabeling_interval as mislabeling_interval
 from fewlabel.bounds.pac_bayes import mislabeling_radius as mislabeling_radius
 from fewlabel.bounds.pac_bayes import pac_bayes_c_bound as pac_bayes_c_bound
+from fewlabel.bounds.realised import realised_error_quantile as realised_error_quantile
 from fewlabel.bounds.statistics import VoteStatistics as VoteStatistics
 from fewlabel.bounds.table import Bound as Bound
 from fewlabel.bounds.table import bounds_table as bounds_table

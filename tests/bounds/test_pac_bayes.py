@@ -106,6 +106,7 @@ def test_printed_options_equal_the_literal_theorem(kl, relaxation):
         weighting="predicted",
         inequality="pinsker",
         relaxation=relaxation,
+        drawn_labels=True,
     )
     value, mu1, mu2, psi = reference.pac_bayes_printed(
         votes, np.eye(3)[y_hat], counts, kl, epsilon / 2 / 9, epsilon / 2 / 3, relaxation
@@ -119,7 +120,7 @@ def test_printed_options_equal_the_literal_theorem(kl, relaxation):
 
 def test_uniform_weighting_is_the_largest_correction():
     votes, y_hat = good_sample()
-    bound = pac_bayes_c_bound(votes, y_hat, 30 * COUNTS, kl=0.5)
+    bound = pac_bayes_c_bound(votes, y_hat, 30 * COUNTS, kl=0.5, drawn_labels=True)
     assert bound.kind == "guarantee"
     assert bound.psi == pytest.approx((bound.alpha / bound.delta).max())
     lower, upper = mislabeling_interval(30 * COUNTS, 0.025)
@@ -235,10 +236,24 @@ def test_a_negative_bound_refutes_its_assumption(inequality):
     """Labels copied from the vote, and a matrix that says they are often wrong."""
     votes = np.tile([[1.0, 0.0], [0.0, 1.0]], (5000, 1))
     counts = [[7000, 3000], [3000, 7000]]
-    bound = pac_bayes_c_bound(votes, votes.argmax(axis=1), counts, inequality=inequality)
+    bound = pac_bayes_c_bound(
+        votes, votes.argmax(axis=1), counts, inequality=inequality, drawn_labels=True
+    )
     assert bound.value < 0
     assert bound.kind == "estimate"
     assert "contradicted" in bound.assumption
+
+
+@pytest.mark.parametrize("kl", [0.0, 0.5])
+@pytest.mark.parametrize("counts", [None, 30 * COUNTS])
+def test_labels_of_unknown_origin_give_no_guarantee(kl, counts):
+    """They may be pseudo-labels, which agree with the vote that made them."""
+    votes, y_hat = good_sample()
+    unknown = pac_bayes_c_bound(votes, y_hat, counts, kl=kl)
+    drawn = pac_bayes_c_bound(votes, y_hat, counts, kl=kl, drawn_labels=True)
+    assert (unknown.kind, drawn.kind) == ("estimate", "guarantee")
+    assert unknown.value == drawn.value
+    assert "drawn_labels" in unknown.assumption
 
 
 def test_relaxation_makes_a_small_delta_usable():

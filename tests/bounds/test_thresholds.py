@@ -32,7 +32,7 @@ def test_search_finds_the_global_minimum_over_all_distinct_votes(case, criterion
         every = sorted({float(v) for v in votes[:, j]})
         objective = [OBJECTIVE[criterion](votes, proba, j, theta) for theta in every]
         assert values[j] == pytest.approx(min(objective), abs=1e-9)
-        # The smallest minimiser trusts the rows that the smallest of all distinct votes would.
+        # The smallest minimiser selects the rows that the smallest of all distinct votes would.
         smallest = next(t for t, o in zip(every, objective) if o <= min(objective) + 1e-10)
         np.testing.assert_array_equal(
             (best == j) & (votes[:, j] >= thresholds[j]), (best == j) & (votes[:, j] >= smallest)
@@ -49,8 +49,8 @@ def test_curves_hold_the_objective(case):
             plug_in = reference.plug_in_objective(votes, proba, j, theta)
             assert curve.plug_in[t] == pytest.approx(plug_in, abs=1e-9)
             assert curve.plug_in[t] <= curve.bound[t] + 1e-9
-            trusted = (votes.argmax(axis=1) == j) & (votes[:, j] >= theta)
-            assert curve.n_trusted[t] == trusted.sum()
+            selected = (votes.argmax(axis=1) == j) & (votes[:, j] >= theta)
+            assert curve.n_selected[t] == selected.sum()
 
 
 @given(votes_and_proba(max_rows=30), st.integers(1, 60))
@@ -73,8 +73,8 @@ def test_criteria_agree_with_the_bounds_at_the_chosen_thresholds():
     theta, values = search_thresholds(votes, proba)
     bound = transductive_bound(votes, proba, thresholds=theta)
     best = votes.argmax(axis=1)
-    trusted = np.bincount(best[votes.max(axis=1) >= theta[best]], minlength=4)
-    assert bound.risk * len(votes) == pytest.approx(float(values @ trusted))
+    selected = np.bincount(best[votes.max(axis=1) >= theta[best]], minlength=4)
+    assert bound.risk * len(votes) == pytest.approx(float(values @ selected))
     assert (optimal_thresholds(votes, proba, criterion="plug-in") >= theta - 1e-12).all()
 
 

@@ -96,10 +96,10 @@ def test_error_rate_and_conditional_error(case):
     U, p = bound.confusion, proba.sum(axis=0) / len(proba)
     assert bound.risk == pytest.approx(float(np.abs(U.T @ p).sum()), abs=ATOL)
     best = votes.argmax(axis=1)
-    trusted = float((votes.max(axis=1) >= theta[best]).mean())
-    assert bound.trusted_share == pytest.approx(trusted)
+    selected = float((votes.max(axis=1) >= theta[best]).mean())
+    assert bound.selected_share == pytest.approx(selected)
     error = conditional_error_bound(votes, proba, thresholds=theta)
-    assert np.isnan(error) if trusted == 0 else error == pytest.approx(bound.risk / trusted)
+    assert np.isnan(error) if selected == 0 else error == pytest.approx(bound.risk / selected)
 
 
 @given(votes_and_proba())
@@ -146,7 +146,7 @@ def test_binned_bound_is_never_below_the_exact_one(case, resolution):
     exact = transductive_bound(votes, proba, thresholds=theta)
     binned = transductive_bound(votes, proba, thresholds=theta, resolution=resolution)
     assert (binned.confusion >= exact.confusion - ATOL).all()
-    assert binned.trusted_share <= exact.trusted_share
+    assert binned.selected_share <= exact.selected_share
     assert bayes_risk(votes, proba, thresholds=theta) <= binned.risk + ATOL
 
 

@@ -340,21 +340,21 @@ def test_sample_has_the_right_rows_and_weights(tmp_path):
     clf.fit(X[:L], Y[:L], unlabeled=rows)
     _, (drawn, labels, weight) = seen
     table = results(tmp_path / "labels")
-    trusted = np.bincount(clf.initial_estimator_.predict(X[L:])[table["round"] == 1], minlength=10)
-    np.testing.assert_array_equal(trusted, clf.history_[0]["n_selected_per_class"])
+    selected = np.bincount(clf.initial_estimator_.predict(X[L:])[table["round"] == 1], minlength=10)
+    np.testing.assert_array_equal(selected, clf.history_[0]["n_selected_per_class"])
     pool = {row.tobytes() for row in X[L:][table["round"] == 1]}
     assert all(row.tobytes() in pool for row in drawn[L:])
     counts = np.bincount(labels[L:], minlength=10)
-    np.testing.assert_array_equal(counts, quotas(trusted, 60))
+    np.testing.assert_array_equal(counts, quotas(selected, 60))
     assert 50 <= len(labels) - L <= 60
     assert weight.mean() == pytest.approx(1.0)
     assert weight[:L].sum() == pytest.approx(weight[L:].sum())
-    # The weight of a class in the sample is its share among all trusted rows.
+    # The weight of a class in the sample is its share among all pseudo-labelled rows.
     share = np.bincount(labels[L:], weight[L:], minlength=10) / weight[L:].sum()
-    np.testing.assert_allclose(share, trusted / trusted.sum())
+    np.testing.assert_allclose(share, selected / selected.sum())
 
 
-def test_every_trusted_row_is_drawn_as_often():
+def test_every_pseudo_labelled_row_is_drawn_as_often():
     counts = np.array([[5, 0], [1, 20], [4, 0]])
     quota = np.array([3, 7])
     rng = np.random.default_rng(0)
@@ -365,7 +365,7 @@ def test_every_trusted_row_is_drawn_as_often():
     np.testing.assert_allclose(draws.mean(axis=0)[:, 0], 3 * counts[:, 0] / 10, atol=0.05)
 
 
-def test_trees_are_allotted_by_trusted_rows():
+def test_trees_are_allotted_by_pseudo_labelled_rows():
     trees = allot_trees(np.array([10, 0, 30]), 8, 0.5)
     assert trees.tolist() == [2, 0, 6]
     many = np.array([allot_trees(np.full(50, 7), 20, u) for u in np.linspace(0, 0.999, 500)])
@@ -396,16 +396,18 @@ def test_partitions_have_their_own_rows_weights_and_seeds(tmp_path):
     rows = UnlabeledRows(chunks, train="partitions", out=tmp_path / "labels")
     clf = learner(estimator=Spy(15, random_state=0), max_train=30, max_iter=1)
     clf.fit(X[:L], Y[:L], unlabeled=rows)
-    is_trusted = (results(tmp_path / "labels")["round"] == 1).to_numpy()
-    trusted_of = np.split(is_trusted, [200, 500])
-    for chunk, chosen, (drawn, labels, weight, _) in zip(chunks, trusted_of, seen[1:], strict=True):
+    is_selected = (results(tmp_path / "labels")["round"] == 1).to_numpy()
+    selected_of = np.split(is_selected, [200, 500])
+    for chunk, chosen, (drawn, labels, weight, _) in zip(
+        chunks, selected_of, seen[1:], strict=True
+    ):
         pool = {row.tobytes() for row in chunk[chosen]}
         assert all(row.tobytes() in pool for row in drawn[L:])
-        trusted = np.bincount(clf.initial_estimator_.predict(chunk[chosen]), minlength=10)
-        np.testing.assert_array_equal(np.bincount(labels[L:], minlength=10), quotas(trusted, 30))
-        # The weight of a class is its share among all trusted rows of the partition.
+        selected = np.bincount(clf.initial_estimator_.predict(chunk[chosen]), minlength=10)
+        np.testing.assert_array_equal(np.bincount(labels[L:], minlength=10), quotas(selected, 30))
+        # The weight of a class is its share among all pseudo-labelled rows of the partition.
         share = np.bincount(labels[L:], weight[L:], minlength=10) / weight[L:].sum()
-        np.testing.assert_allclose(share, trusted / trusted.sum())
+        np.testing.assert_allclose(share, selected / selected.sum())
     # With one seed for all of them, partitions would grow trees that err together.
     assert len({seed for *_, seed in seen[1:]}) == len(chunks)
 

@@ -8,6 +8,8 @@ import gzip
 import inspect
 import json
 import lzma
+import re
+import shlex
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -75,18 +77,18 @@ def test_the_stated_budgets_are_those_used():
 def test_output_keeps_the_input_and_adds_labels(trained: Path):
     before, after = rows_of(trained / "table.csv"), rows_of(trained / "labelled.csv")
     names = list(before[0])
-    added = ["label", "origin", "vote", "first_vote", "threshold", "trusted"]
+    added = ["label", "origin", "confidence", "accepted"]
     assert list(after[0]) == names + [f"segment_{name}" for name in added]
     assert [{name: row[name] for name in names} for row in after] == before
     for old, new in zip(before, after):
         if old["segment"]:
             assert (new["segment_label"], new["segment_origin"]) == (old["segment"], "given")
-            assert (new["segment_vote"], new["segment_trusted"]) == ("", "true")
+            assert (new["segment_confidence"], new["segment_accepted"]) == ("", "true")
         else:
             assert new["segment_label"] in ("small", "large")
             assert new["segment_origin"].startswith(("round ", "predicted"))
-            reaches = float(new["segment_first_vote"]) >= float(new["segment_threshold"])
-            assert (new["segment_trusted"] == "true") == reaches  # two classes: the vote decides
+            assert 0 <= float(new["segment_confidence"]) <= 1
+            assert new["segment_accepted"] in ("true", "false")
     right = [row["segment_label"] == row["truth"] for row in after]
     assert np.mean(right) > 0.85
 
@@ -96,16 +98,66 @@ def test_json_answer_and_progress(trained: Path):
     after = rows_of(trained / "labelled.csv")
     filled = [row for row in after if row["segment_origin"] != "given"]
     assert answer["data"]["n_unlabeled"] == len(filled) == 46
-    trusted = sum(row["segment_trusted"] == "true" for row in filled)
-    assert answer["data"]["n_trusted"] == trusted
-    assert {entry["bound"]["kind"] for entry in answer["errors"]} == {"estimate"}
-    assert {entry["guarantee"]["kind"] for entry in answer["errors"]} == {"guarantee"}
-    for entry in answer["errors"]:
-        assert entry["guarantee"]["value"] >= entry["true_error"] - 1e-12
+    accepted = [row for row in filled if row["segment_accepted"] == "true"]
+    promise = answer["promise"]
+    assert answer["data"]["n_accepted"] == promise["accepted"]["n"] == len(accepted) > 0
+    # The CSV, the estimate and the truth are about the same labels.
+    doubt = [1 - float(row["segment_confidence"]) for row in filled]
+    assert promise["error"]["value"] == pytest.approx(np.mean(doubt), abs=1e-5)
+    wrong = [row["segment_label"] != row["truth"] for row in filled]
+    assert answer["truth"]["error"] == pytest.approx(np.mean(wrong))
     assert answer["files"]["model"] == "model.skops"
     progress = (trained / "progress.txt").read_text()
+    assert "at most" not in progress
     for record in answer["rounds"]:
         assert f"round {record['round']}: {record['n_selected']:,} of" in progress
+
+
+def test_what_fit_says_in_the_end(fewlabel: Runner, tmp_path: Path):
+    write_table(tmp_path, truth=["large"] * 60)  # half of the truth is a lie
+    options = ["--target", "segment", "--truth", "truth", "--learner", "forest", "--jobs", "1"]
+    options += ["--accept-error", "20 %"]
+    answer = fewlabel(tmp_path, "fit", "table.csv", *options, "--out", "my labels.csv")
+    assert answer.code == 0, answer.err
+    lines = answer.out.replace("\N{NO-BREAK SPACE}", " ").splitlines()
+    said = "\n".join(lines)
+    assert re.search(r"^self-learning: held out, [\d.]+ % of 14 labelled rows wrong, ", said, re.M)
+    estimate = (
+        r"^about [\d.]+ % of the 46 new labels are wrong \([\d.]+–[\d.]+ %; estimated from 14"
+    )
+    assert re.search(estimate, said, re.M)
+    taken = r"^(\d+) of them can be taken as they are \(about [\d.]+ % of these are wrong; "
+    n = re.search(taken + r"--accept-error 20%\)$", said, re.M)
+    rows = rows_of(tmp_path / "my labels.csv")
+    accepted = [row for row in rows if row["segment_origin"] != "given"]
+    accepted = [row for row in accepted if row["segment_accepted"] == "true"]
+    assert n is not None
+    assert int(n[1]) == len(accepted)
+    proof = next(line for line in lines if line.startswith("to prove it: "))
+    command = shlex.split(proof.removeprefix("to prove it: "))
+    assert command[:5] == ["fewlabel", "audit", "my labels.csv", "--target", "segment"]
+    assert fewlabel(tmp_path, *command[1:], "--out", "check.csv").code == 0
+    assert "! The truth breaks the estimate: " in said
+    assert "at most" not in said
+
+
+@pytest.mark.parametrize("text", ["5", "0", "100%", "many", "-5%"])
+def test_an_accept_error_that_is_no_share(text: str, fewlabel: Runner, trained: Path):
+    answer = fewlabel(trained, "fit", "table.csv", "--target", "segment", f"--accept-error={text}")
+    assert answer.code == 1
+    assert "--accept-error must be a share above 0 and below 100 %" in answer.err
+    assert "Write it as 5% or as 0.05." in answer.err
+    answer = fewlabel(trained, "predict", "model.skops", "table.csv", f"--accept-error={text}")
+    assert answer.code == 1
+
+
+def test_labels_of_some_rows_of_each_class(fewlabel: Runner, tmp_path: Path):
+    write_table(tmp_path)
+    options = ["--target", "segment", "--learner", "forest", "--jobs", "1", "--per-class"]
+    answer = fewlabel(tmp_path, "fit", "table.csv", *options, "--json")
+    told = json.loads(answer.out)
+    assert told["settings"]["labels"] == "per class"
+    assert "random within their class" in told["promise"]["error"]["assumes"]
 
 
 def test_predict_agrees_with_fit(fewlabel: Runner, trained: Path, tmp_path: Path):
@@ -113,13 +165,30 @@ def test_predict_agrees_with_fit(fewlabel: Runner, trained: Path, tmp_path: Path
     answer = fewlabel(trained, "predict", "model.skops", "table.csv", "--out", out, "--json")
     assert answer.code == 0, answer.err
     lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert json.loads(answer.out)["n_rows"] == len(lines) == 60
+    told = json.loads(answer.out)
+    assert told["n_rows"] == len(lines) == 60
+    assert told["n_accepted"] == sum(line["segment_accepted"] for line in lines)
+    assert [name for name in lines[0] if name.startswith("segment_")] == [
+        "segment_label",
+        "segment_confidence",
+        "segment_accepted",
+    ]
     for line, row in zip(lines, rows_of(trained / "labelled.csv")):
         if row["segment_origin"] != "given":
             assert line["segment_label"] == row["segment_label"]
-            first = float(row["segment_first_vote"])
-            assert line["segment_first_vote"] == pytest.approx(first, abs=1e-6)
-            assert str(line["segment_trusted"]).lower() == row["segment_trusted"]
+            confidence = float(row["segment_confidence"])
+            assert line["segment_confidence"] == pytest.approx(confidence, abs=2e-6)
+            assert str(line["segment_accepted"]).lower() == row["segment_accepted"]
+
+
+def test_predict_accepts_for_another_error(fewlabel: Runner, trained: Path, tmp_path: Path):
+    counts = []
+    for error in ("0.1%", "5%", "40%"):
+        command = ["predict", "model.skops", "table.csv", "--out", tmp_path / f"{error}.csv"]
+        answer = fewlabel(trained, *command, "--accept-error", error, "--json")
+        counts.append(json.loads(answer.out)["n_accepted"])
+    assert counts[0] <= counts[1] <= counts[2] == 60
+    assert counts[0] < counts[2]
 
 
 def test_new_cells_that_cannot_be_read_are_told_of(fewlabel: Runner, trained: Path, tmp_path: Path):
@@ -150,11 +219,11 @@ def test_report_in_every_format(fewlabel: Runner, trained: Path, tmp_path: Path)
 
 
 def test_bounds_of_a_model_and_of_a_votes_file(fewlabel: Runner, trained: Path, tmp_path: Path):
-    from fewlabel import transductive_bound
+    from fewlabel import realised_error_quantile, transductive_bound
 
     options = ["--model", "model.skops", "--truth", "truth", "--json"]
     answer = json.loads(fewlabel(trained, "bounds", "table.csv", *options).out)
-    assert answer["error"]["kind"] == "guarantee"
+    assert (answer["error"]["kind"], answer["of"]) == ("guarantee", "realised error")
     assert answer["error"]["value"] >= answer["true_error"]
 
     votes = np.array([[0.8, 0.2], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9]])
@@ -163,11 +232,17 @@ def test_bounds_of_a_model_and_of_a_votes_file(fewlabel: Runner, trained: Path, 
     expected = transductive_bound(votes, votes, thresholds=0.5, tight=True).risk
     alone = json.loads(fewlabel(tmp_path, "bounds", "votes.csv", "--json").out)
     assert alone["error"] == {**alone["error"], "kind": "estimate", "value": expected}
-    options = ["--proba", "proba.csv", "--exact", "--json"]
-    stated = json.loads(fewlabel(tmp_path, "bounds", "votes.csv", *options).out)
-    assert stated["error"]["kind"] == "guarantee"
+    assert "realised_error" not in alone
+    options = ["--proba", "proba.csv", "--exact"]
+    stated = json.loads(fewlabel(tmp_path, "bounds", "votes.csv", *options, "--json").out)
+    assert (stated["error"]["kind"], stated["of"]) == ("guarantee", "expected error")
     assert stated["error"]["value"] == pytest.approx(expected)
-    assert "estimate" in fewlabel(tmp_path, "bounds", "votes.csv").out
+    quantile = realised_error_quantile(votes, votes.argmax(axis=1), 0.95)
+    assert stated["realised_error"]["value"] == quantile > expected
+    assert "expected error: at most" in fewlabel(tmp_path, "bounds", "votes.csv", *options).out
+    said = fewlabel(tmp_path, "bounds", "votes.csv").out
+    assert "estimate" in said
+    assert "at most" not in said
 
 
 def test_bounds_of_a_model_are_about_the_labels_it_gives(fewlabel: Runner, trained: Path):
@@ -181,17 +256,12 @@ def test_bounds_of_a_model_are_about_the_labels_it_gives(fewlabel: Runner, train
     model = load_model(trained / "model.skops")
     X = model.encoder.transform(read_table(trained / "table.csv"))
     first, final = vote_matrix(model.first, X), vote_matrix(model.final, X)
-    trusted = first.max(axis=1) >= np.array(model.thresholds)[first.argmax(axis=1)]
-    deciding = np.where(trusted[:, None], first, final)
-    calibration = model.summary["calibration"]
-    proba = for_bounds(first, calibration["power"] if calibration else 1.0)
+    proba = for_bounds(first, model.promise.power)
     answer = json.loads(
         fewlabel(trained, "bounds", "table.csv", "--model", "model.skops", "--json").out
     )
-    assert answer["error"]["value"] == pytest.approx(risk_bound(deciding, proba, tight=True))
+    assert answer["error"]["value"] == pytest.approx(risk_bound(final, proba, tight=True))
     assert answer["error"]["value"] != pytest.approx(risk_bound(final, final, tight=True))
-    assert answer["trusted_share"] == pytest.approx(trusted.mean())
-    assert [c["threshold"] for c in answer["classes"]] == model.thresholds
     assert "first classifier" in answer["error"]["assumption"]
 
 
@@ -474,15 +544,16 @@ def test_unusual_tables_are_read(name: str, fewlabel: Runner, tmp_path: Path):
 
 
 def test_the_figures_of_the_demonstration_agree(fewlabel: Runner, tmp_path: Path):
-    """Two labels of each digit: self-learning changes many of the labels that the rounds gave."""
+    """What is printed is what the report's summary says."""
     from fewlabel.cli.demo import run_demo
 
     shown = run_demo(2, 0, 1)
-    report = shown.clf.report(shown.X, shown.target, y_true=shown.truth).summary
-    trusted = next(entry for entry in report["errors"] if entry["key"] == "trusted")
-    # Here the rows of the first round are those that are trusted in the end.
-    assert shown.rounds()[0][2] == f"{report['data']['n_trusted']:,}"
-    assert shown.rounds()[0][3] == f"{1 - trusted['true_error']:.1%}"
+    assert shown.clf.labels == "per class"  # two of each digit are no random sample
+    summary = shown.report().summary
+    hidden = shown.clf.labeled_iter_ != 0
+    wrong = shown.clf.transduction_[hidden] != shown.truth[hidden]
+    assert summary["truth"]["error"] == pytest.approx(wrong.mean())
     answer = fewlabel(tmp_path, "demo", "--labels", "2", "--jobs", "1")
     assert answer.code == 0, answer.err
-    assert "A trusted image keeps the label of the first vote" in answer.out
+    for line in shown.lines(summary):
+        assert line in answer.out

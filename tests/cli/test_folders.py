@@ -51,7 +51,9 @@ def test_folder_gets_a_folder_of_labels(fewlabel, folder):
     assert told["n_labeled"] == 30
     assert told["n_unlabeled"] == 270
     assert told["files"] == {"out": "customers-labelled"}
-    assert told["error_bound"]["kind"] == "estimate"
+    error = told["error"]
+    assert 0 <= error["low"] <= error["value"] <= error["high"] <= 1
+    assert error["n"] > 0
     assert told["learner"] == "forest"
     assert any("learned by a random forest" in note for note in told["notes"])
     left_out = {column["name"] for column in told["columns"] if column["kind"] == "left out"}

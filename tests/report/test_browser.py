@@ -1,4 +1,4 @@
-"""The report in a real browser: it loads alone, its sliders compute what Python computes."""
+"""The report in a real browser: it loads alone, its slider shows what Python computes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.ensemble import RandomForestClassifier
 
-from fewlabel import SelfLearningClassifier, conditional_error_bound
+from fewlabel import SelfLearningClassifier
 from fewlabel.report import render
 from fewlabel.report.html import label_next_csv
-from fewlabel.report.state import FinalState
 from fewlabel.report.summarize import summarize
 from fewlabel.report.voter_rows import accuracy_estimate
+from fewlabel.report.words import about, goal, percent, proof_words
 from support import browser
 
 reason = browser.missing()
@@ -56,7 +56,7 @@ def voters() -> dict[str, Any]:
 
 class Page(NamedTuple):
     path: Path
-    state: FinalState
+    clf: SelfLearningClassifier
     summary: dict[str, Any]
 
 
@@ -68,13 +68,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
     target[60:] = None
     forest = RandomForestClassifier(40, random_state=0)
     clf = SelfLearningClassifier(forest, random_state=0, missing_label=None).fit(X, target)
-    state = FinalState.of(clf, X, target)
     show = lambda rows: [{"<b>column</b>": "</td><script>alert(3)</script>"} for _ in rows]  # noqa: E731
-    summary = summarize(clf, y_true=y, title=NAMES[0], state=state, show_rows=show)
+    summary = summarize(clf, y_true=y, title=NAMES[0], show_rows=show)
     summary["voters"] = voters()
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(render(summary, "html"), encoding="utf-8")
-    return Page(path, state, summary)
+    return Page(path, clf, summary)
 
 
 @pytest.fixture(scope="module")
@@ -99,26 +98,12 @@ def one(driver: Any, selector: str) -> str:
     )
 
 
-def move(driver: Any, card: int, value: float) -> None:
+def move(driver: Any, position: int) -> None:
     driver.execute_script(
-        "const i = document.querySelectorAll('.card')[arguments[0]].querySelector('input');"
-        "i.value = arguments[1]; i.dispatchEvent(new Event('input'));",
-        card,
-        value,
+        "const i = document.getElementById('max-error');"
+        "i.value = arguments[0]; i.dispatchEvent(new Event('input'));",
+        position,
     )
-
-
-def reading(driver: Any, card: int) -> tuple[int, str, str]:
-    script = (
-        "const c = document.querySelectorAll('.card')[arguments[0]];"
-        "return ['.n', '.bound', '.value'].map((s) => c.querySelector(s).textContent)"
-    )
-    n, bound, threshold = driver.execute_script(script, card)
-    return int(n.replace(",", "")), bound, threshold
-
-
-def as_percent(value: float) -> str:
-    return "100\N{NO-BREAK SPACE}%" if value >= 1 else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
 
 
 def test_loads_alone_and_without_complaint(opened: Any, page: Page):
@@ -179,52 +164,76 @@ def test_weights_and_accuracies_are_drawn_to_scale(opened: Any):
     assert "it needs dense rows" in one(opened, ".reason")
 
 
-@pytest.mark.parametrize("value", [0.0, 0.33, 0.5, 0.61, 0.8])
-def test_sliders_show_what_python_computes(value: float, opened: Any, page: Page):
-    state = page.state
-    votes, label = state.first_vote, state.first_label
-    thresholds = state.thresholds.copy()
-    for j in range(len(NAMES)):
-        move(opened, j, value)
-        n, bound, shown = reading(opened, j)
-        assert n == int(((label == j) & (votes >= value - 1e-12)).sum())
-        if n == 0:
-            assert (bound, shown) == ("–", "above all votes")
-            thresholds[j] = 1.0
-            continue
-        # The threshold snaps to the vote that lets in the same rows.
-        thresholds[j] = votes[(label == j) & (votes >= value - 1e-12)].min()
-        assert shown == f"{thresholds[j]:.3f}"
-        where = np.searchsorted(state.curves[j].thresholds, thresholds[j])
-        assert bound == as_percent(state.curves[j].bound[where])
-    trusted = int((votes >= thresholds[label]).sum())
-    assert one(opened, "#total-trusted") == f"{trusted:,}"
-    if trusted:
-        expected = conditional_error_bound(
-            state.first_votes, state.label_proba, thresholds=thresholds
+def test_the_slider_shows_what_python_computes(opened: Any, page: Page):
+    hidden = page.clf.labeled_iter_ != 0
+    label = page.clf.transduction_[hidden]
+    for position, point in enumerate(page.summary["promise"]["curve"]):
+        move(opened, position)
+        accepted = page.clf.accept(point["max_error"])[hidden]
+        assert one(opened, "#live-goal") == goal(point["max_error"])
+        assert one(opened, "#live-n") == f"{accepted.sum():,}"
+        assert one(opened, "#live-error") == about(point["expected_error"])
+        assert one(opened, "#live-confidence") == percent(point["lowest_confidence"])
+        assert one(opened, "#live-proof") == proof_words(point)
+        spoken = opened.execute_script(
+            "return document.getElementById('max-error').getAttribute('aria-valuetext')"
         )
-        assert one(opened, "#total-bound") == as_percent(expected)
+        assert f"{accepted.sum():,} rows accepted" in spoken
+        shown = opened.execute_script(
+            "return [...document.querySelectorAll('.card .n')].map((n) => n.textContent)"
+        )
+        counts = [int((accepted & (label == name)).sum()) for name in page.clf.classes_]
+        assert shown == [f"{n:,}" for n in counts]
+
+
+def test_the_page_opens_at_its_own_error(opened: Any, page: Page):
+    point = page.summary["promise"]["accepted"]
+    assert one(opened, "#live-goal") == goal(point["max_error"])
+    before = one(opened, ".panel"), opened.execute_script(BARS)
+    move(opened, 0)
+    assert (one(opened, ".panel"), opened.execute_script(BARS)) != before
+    opened.execute_script("document.getElementById('reset').click()")
+    after = one(opened, ".panel"), opened.execute_script(BARS)
+    assert after[0] == before[0]
+    assert after[1] == pytest.approx(before[1], abs=0.01)
+
+
+BARS = (
+    "return [...document.querySelectorAll('.in[data-bin]')]"
+    ".map((b) => Number(b.getAttribute('height')))"
+)
 
 
 def test_keyboard_and_reset(opened: Any, page: Page):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    before = reading(opened, 1), one(opened, "#total-trusted")
-    slider = opened.find_elements(By.CSS_SELECTOR, ".card input")[1]
-    slider.send_keys(Keys.HOME)  # the far left: every row that is predicted to be of the class
-    assert reading(opened, 1)[0] == page.summary["classes"][1]["n_predicted"]
+    slider = opened.find_element(By.ID, "max-error")
+    assert not opened.find_element(By.ID, "reset").is_displayed()
+    slider.send_keys(Keys.END)
+    last = page.summary["promise"]["curve"][-1]
+    assert one(opened, "#live-n") == f"{last['n']:,}"
     opened.find_element(By.ID, "reset").click()
-    assert (reading(opened, 1), one(opened, "#total-trusted")) == before
+    assert one(opened, "#live-goal") == goal(page.summary["data"]["max_error"])
     assert not opened.find_element(By.ID, "reset").is_displayed()
 
 
-def test_bars_follow_the_threshold(opened: Any):
-    script = "return document.querySelectorAll('.card')[1].querySelectorAll('.votes.in').length"
-    move(opened, 1, 0.0)
-    everything = opened.execute_script(script)
-    move(opened, 1, 0.7)
-    assert 0 <= opened.execute_script(script) < everything
+def test_bars_follow_the_slider(opened: Any, page: Page):
+    move(opened, len(page.summary["promise"]["curve"]) - 1)
+    most = sum(opened.execute_script(BARS))
+    move(opened, 0)
+    assert sum(opened.execute_script(BARS)) < most
+
+
+def test_no_text_is_smaller_than_12_pixels(opened: Any):
+    script = """
+      return [...document.querySelectorAll('main *')].filter((e) =>
+        [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())
+        && parseFloat(getComputedStyle(e).fontSize) < 12).map((e) => e.className || e.tagName);
+    """
+    for width in (320, 1100):
+        browser.view(opened, width=width)
+        assert opened.execute_script(script) == []
 
 
 def test_download(opened: Any, page: Page):
@@ -261,10 +270,11 @@ def test_text_has_contrast(opened: Any):
         return (x + 0.05) / (y + 0.05); };
       const ground = (e) => { for (; e; e = e.parentElement) { const c =
         getComputedStyle(e).backgroundColor; if (c.startsWith('rgb(')) return c; } };
-      return ['.lead', '.note', '.chip.estimate', '.chip.guarantee', '.reading', '.card h3',
+      return ['.lead', '.note', '.chip.estimate', '.reading', '.card h3', '.brand', '.foot',
         '.callout', '.figures dd', '.value small', '.download', '.cell', '.voter .what',
         '.voter.silent .what', '.voter.silent .number', '.voter.head span', '.reason', '.number',
-        '.unit', '.between span'].map((s) => {
+        '.unit', '.between span', '.axis span', '.card-axis span', '.readings dt', '.readings .sub',
+        '.slider', '.ink-in', '.corner', 'footer'].map((s) => {
         const e = document.querySelector(s);
         return e ? [s, contrast(getComputedStyle(e).color, ground(e))] : [s, 99]; });
     """

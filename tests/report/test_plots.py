@@ -33,17 +33,18 @@ def _no_open_figures():
 
 
 def test_thresholds(fitted):
+    from fewlabel import threshold_curves
     from fewlabel.report.plots import ThresholdDisplay
-    from fewlabel.report.state import FinalState
 
-    display = ThresholdDisplay.from_estimator(*fitted)
-    state = FinalState.of(*fitted)
+    clf = fitted[0]
+    display = ThresholdDisplay.from_estimator(clf)
+    curves = threshold_curves(clf.initial_votes_, clf.label_proba_)
     drawn = [ax for ax in display.axes_.flat if ax.get_visible()]
     assert [ax.get_title() for ax in drawn] == ["0", "1", "2"]
     for j, ax in enumerate(drawn):
         curve, threshold = ax.get_lines()
-        np.testing.assert_allclose(curve.get_ydata(), np.minimum(state.curves[j].bound, 1))
-        assert threshold.get_xdata()[0] == state.thresholds[j]
+        np.testing.assert_allclose(curve.get_ydata(), np.minimum(curves[j].bound, 1))
+        assert threshold.get_xdata()[0] == curves[j].thresholds[curves[j].best()]
 
 
 def test_rounds_and_confusion(fitted):
@@ -53,6 +54,8 @@ def test_rounds_and_confusion(fitted):
     rounds = RoundsDisplay.from_estimator(clf)
     heights = [bar.get_height() for bar in rounds.ax_.patches]
     assert heights == [record["n_selected"] for record in clf.history_]
+    errors = [entry["estimated_error"] for entry in clf.report().summary["rounds"]]
+    assert rounds.estimated_errors == pytest.approx(errors)
     confusion = ConfusionBoundDisplay.from_estimator(clf, ax=rounds.ax_)
     shown = confusion.ax_.images[0].get_array()
     np.testing.assert_allclose(shown, np.minimum(clf.confusion_bound_, 1))

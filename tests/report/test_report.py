@@ -16,23 +16,24 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import bsr_array, coo_array, coo_matrix
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.ensemble import RandomForestClassifier
 
-from fewlabel import (
-    SelfLearningClassifier,
-    conditional_error_bound,
-    threshold_curves,
-    transductive_bound,
-)
+from fewlabel import FewLabelClassifier, SelfLearningClassifier, checks_needed
 from fewlabel._core.errors import UserError
 from fewlabel.report import Report, format_of, render
 from fewlabel.report.html import json_for_html, label_next_csv
 from fewlabel.report.markdown import text
-from fewlabel.report.state import FinalState, combine, next_to_label
-from fewlabel.report.summarize import MAX_CLASSES, summarize
-from fewlabel.report.words import headline, percent, warnings_of
+from fewlabel.report.summarize import MAX_CLASSES, N_BINS, summarize
+from fewlabel.report.words import (
+    about,
+    broken_statements,
+    headline,
+    held_out_words,
+    percent,
+    proof_words,
+    warnings_of,
+)
 
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
@@ -57,11 +58,9 @@ def fitted():
 
 @pytest.fixture(scope="module")
 def evil_summary() -> dict[str, Any]:
-    clf, X, target, y = fit(names=EVIL)
+    clf, _, _, y = fit(names=EVIL)
     return summarize(
         clf,
-        X,
-        target,
         y_true=y,
         title=EVIL[0],
         data={"columns": [{"name": EVIL[1], "kind": "number", "treatment": "</style>"}]},
@@ -73,38 +72,70 @@ def evil_summary() -> dict[str, Any]:
 # --- the summary -----------------------------------------------------------------------------
 
 
-def test_summary_agrees_with_the_bounds_of_the_library(fitted):
-    clf, X, target, y = fitted
-    summary = summarize(clf, X, target, y_true=y)
-    state = FinalState.of(clf, X, target)
-    first = clf.initial_votes_
-    trusted = first.max(axis=1) >= state.thresholds[first.argmax(axis=1)]
-    assert summary["data"]["n_trusted"] == trusted.sum()
-    assert sum(entry["n_trusted"] for entry in summary["classes"]) == trusted.sum()
-    errors = {entry["key"]: entry for entry in summary["errors"]}
-    expected = conditional_error_bound(first, state.label_proba, thresholds=state.thresholds)
-    assert errors["trusted"]["bound"]["value"] == pytest.approx(expected)
+def test_the_summary_reads_the_statement_of_the_estimator(fitted):
+    clf, _, _, y = fitted
+    summary = summarize(clf, y_true=y, max_error=0.1)
     hidden = clf.labeled_iter_ != 0
-    wrong = first.argmax(axis=1) != y[hidden]
-    assert errors["trusted"]["true_error"] == pytest.approx(wrong[trusted].mean())
-    assert errors["supervised"]["true_error"] == pytest.approx(wrong.mean())
-    assert errors["all"]["true_error"] == pytest.approx(
-        (clf.transduction_[hidden] != y[hidden]).mean()
-    )
+    accepted = clf.accept(0.1)[hidden]
+    data, promise, truth = summary["data"], summary["promise"], summary["truth"]
+    assert data["n_accepted"] == promise["accepted"]["n"] == accepted.sum() > 0
+    assert data["max_error"] == promise["accepted"]["max_error"] == 0.1
+    error = clf.error_
+    stated = [promise["error"][key] for key in ("value", "low", "high", "n", "assumes", "safe")]
+    assert stated == [error.value, error.low, error.high, error.n, error.assumes, error.safe]
+    doubt = 1 - clf.confidence_[hidden]
+    assert promise["accepted"]["expected_error"] == pytest.approx(doubt[accepted].mean())
+    wrong = clf.transduction_[hidden] != y[hidden]
+    assert truth["error"] == pytest.approx(wrong.mean())
+    assert truth["accepted_error"] == pytest.approx(wrong[accepted].mean())
+    initial = clf.classes_[clf.initial_votes_.argmax(axis=1)]
+    assert truth["initial_error"] == pytest.approx((initial != y[hidden]).mean())
+    assert data["n_changed"] == (initial != clf.transduction_[hidden]).sum()
 
 
-def test_without_x_the_bounds_are_those_of_the_estimator(fitted):
-    clf, _, _, _ = fitted
-    summary = summarize(clf)
-    errors = {entry["key"]: entry for entry in summary["errors"]}
-    votes = FinalState.of(clf).label_votes
-    bound = transductive_bound(votes, clf.label_proba_, tight=True)
-    assert errors["all"]["bound"]["value"] == pytest.approx(bound.risk)
-    np.testing.assert_allclose(summary["confusion"]["matrix"], bound.confusion)
+def test_the_curve_is_what_accept_and_checks_needed_say(fitted):
+    clf = fitted[0]
+    hidden = clf.labeled_iter_ != 0
+    doubt = 1 - clf.confidence_[hidden]
+    curve = summarize(clf, max_error=0.07)["promise"]["curve"]
+    errors = [point["max_error"] for point in curve]
+    assert errors == sorted(errors)
+    assert {0.005, 0.07, 0.3} <= set(errors)
+    assert any(point["checks"] for point in curve)
+    for point in curve:
+        accepted = clf.accept(point["max_error"])[hidden]
+        assert point["n"] == accepted.sum()
+        if point["n"] == 0:
+            assert point["checks"] is point["expected_error"] is None
+            continue
+        assert point["expected_wrong"] == pytest.approx(doubt[accepted].sum())
+        assert point["lowest_confidence"] == pytest.approx(1 - doubt[accepted].max())
+        n, most = point["n"], point["max_error"]
+        assert point["checks_if_none_wrong"] == checks_needed(n, most)
+        if point["checks"] is not None:
+            assert point["checks"] == checks_needed(n, most, point["expected_error"])
 
 
-def test_the_error_of_all_labels_is_that_of_the_labels_that_are_given_out():
-    """Trusted rows keep the first classifier's label, whatever the final one votes."""
+def test_classes_have_estimates_with_limits_and_histograms(fitted):
+    clf, _, _, y = fitted
+    summary = summarize(clf, y_true=y)
+    hidden = clf.labeled_iter_ != 0
+    label, accepted = clf.transduction_[hidden], clf.accept(0.05)[hidden]
+    for entry, name, share in zip(summary["classes"], clf.classes_, clf.error_.per_class):
+        mine = label == name
+        assert entry["n_labeled"] == sum(entry["histogram"]) == mine.sum()
+        assert entry["n_accepted"] == (mine & accepted).sum()
+        assert entry["error"] == {"value": share.value, "low": share.low, "high": share.high}
+        assert 0 <= entry["prevalence"]["low"] <= entry["prevalence"]["high"] <= 1
+        assert entry["true_error"] == pytest.approx((y[hidden] != name)[mine].mean())
+        assert len(entry["accepted_histograms"]) == len(summary["promise"]["curve"])
+        for point, inside in zip(summary["promise"]["curve"], entry["accepted_histograms"]):
+            assert sum(inside) == (mine & clf.accept(point["max_error"])[hidden]).sum()
+            assert len(inside) == N_BINS
+    assert sum(entry["n_accepted"] for entry in summary["classes"]) == accepted.sum()
+
+
+def test_a_round_is_compared_with_its_own_pseudo_labels():
     X, y = make_classification(
         300, 6, n_informative=4, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=9
     )
@@ -113,27 +144,45 @@ def test_the_error_of_all_labels_is_that_of_the_labels_that_are_given_out():
     target[given] = y[given]
     forest = RandomForestClassifier(30, random_state=9)
     clf = SelfLearningClassifier(forest, random_state=0).fit(X, target)
-    state = FinalState.of(clf, X, target)
-    label, trusted = combine(state.first_votes, state.votes, state.thresholds)
-    np.testing.assert_array_equal(state.label, label)
-    np.testing.assert_array_equal(state.trusted, trusted)
-    assert (clf.classes_[label] != clf.transduction_[state.rows]).any()  # or it would show nothing
-    summary = summarize(clf, X, target, y_true=y)
-    shown = next(entry for entry in summary["errors"] if entry["key"] == "all")
-    error = np.mean(clf.classes_[label] != y[state.rows])
-    assert shown["true_error"] == pytest.approx(error)
-    assert shown["guarantee"]["value"] >= error - 1e-12
-    of_row = dict(zip((state.rows + 1).tolist(), clf.classes_[label].astype(str)))
-    assert all(row["label"] == of_row[row["row"]] for row in summary["label_next"]["rows"])
+    rows = np.flatnonzero(clf.labeled_iter_ > 0)
+    rounds = clf.labeled_iter_[rows]
+    # Or it would show nothing: final labels differ from pseudo-labels.
+    assert (clf.pseudo_labels_ != clf.transduction_[rows]).any()
+    codes = np.searchsorted(clf.classes_, clf.pseudo_labels_)
+    initial = clf.initial_votes_[np.isin(np.flatnonzero(clf.labeled_iter_ != 0), rows)]
+    confidence = clf.assessment_.rule.of(initial, codes)
+    for entry in summarize(clf, y_true=y)["rounds"]:
+        mine = rounds == entry["round"]
+        wrong = clf.pseudo_labels_[mine] != y[rows][mine]
+        assert entry["true_error"] == pytest.approx(wrong.mean())
+        assert entry["estimated_error"] == pytest.approx(1 - confidence[mine].mean())
+        assert "bound" not in entry
+
+
+def test_the_bounds_are_those_of_the_estimator(fitted):
+    clf, _, _, y = fitted
+    bounds = summarize(clf, y_true=y)["bounds"]
+    assert {row["name"]: row["value"] for row in bounds["table"]} == {
+        bound.name: pytest.approx(bound.value) for bound in clf.bounds()
+    }
+    np.testing.assert_allclose(bounds["confusion"]["matrix"], clf.confusion_bound_)
+    assert bounds["assumption"].startswith("Bounds of the expected error if")
+    assert "For two classes" not in bounds["assumption"]
+    two = summarize(fit(centers=2)[0])["bounds"]
+    assert "For two classes TB equals the plug-in error" in two["assumption"]
+    values = {row["name"]: row["value"] for row in two["table"]}
+    assert values["TB"] == pytest.approx(values["plug-in error"])
 
 
 @pytest.mark.parametrize("unknown", [None, float("nan")])
 def test_unknown_true_labels_beside_texts(unknown):
-    clf, X, target, y = fit_texts()
+    clf, _, target, y = fit_texts()
     truth = [unknown if i % 2 else label for i, label in enumerate(y)]
-    shown = summarize(clf, X, target, y_true=truth)["errors"][0]
+    summary = summarize(clf, y_true=truth)
     hidden = [i for i, label in enumerate(target) if label is None]
-    assert shown["n_known"] == sum(i % 2 == 0 for i in hidden)
+    assert summary["truth"]["n_known"] == sum(i % 2 == 0 for i in hidden)
+    assert "whose label is known" in summary["headline"][3]
+    assert summarize(clf, y_true=[unknown] * len(y))["truth"] is None
 
 
 def fit_texts():
@@ -143,103 +192,44 @@ def fit_texts():
     return SelfLearningClassifier(random_state=0).fit(X, target), X, target, y
 
 
-@pytest.mark.parametrize("layout", [coo_matrix, coo_array, bsr_array])
-def test_sparse_rows_of_every_layout(layout, fitted):
-    clf, X, target, _ = fitted
-    assert clf.report(layout(X), target).summary["calibration"] is not None
-
-
-def test_the_only_row_of_a_class_says_nothing_of_the_votes():
-    """Held out, its class is unknown to whoever votes: no calibration, no accuracy."""
+def test_the_only_row_of_a_class_gives_no_held_out_error():
+    """Held out, its class is unknown to whoever votes."""
     X, y = make_blobs(200, centers=10, random_state=0)
     target = np.full(len(y), -1)
     first = [np.flatnonzero(y == c)[0] for c in range(10)]
     target[first] = range(10)
     clf = SelfLearningClassifier(random_state=0).fit(X, target)
-    assert summarize(clf, X, target)["calibration"] is None
-    more = target.copy()
-    more[np.flatnonzero(y < 6)[20:40]] = y[np.flatnonzero(y < 6)[20:40]]
-    clf = SelfLearningClassifier(random_state=0).fit(X, more)
-    counts = np.bincount(more[more >= 0])
-    assert summarize(clf, X, more)["calibration"]["n"] == counts[counts > 1].sum() < counts.sum()
+    summary = summarize(clf, y_true=y)
+    assert summary["promise"]["held_out"] is None
+    assert held_out_words(summary["promise"]) == ""
+    for kind in ("html", "md"):
+        assert render(summary, kind)
 
 
-def test_curves_are_points_of_the_exact_curves(fitted):
-    clf, X, target, _ = fitted
-    summary = summarize(clf, X, target)
-    state = FinalState.of(clf, X, target)
-    for entry, curve in zip(
-        summary["classes"], threshold_curves(state.first_votes, state.label_proba)
-    ):
-        shown = entry["curve"]
-        where = np.searchsorted(curve.thresholds, shown["theta"])
-        np.testing.assert_array_equal(curve.thresholds[where], shown["theta"])
-        np.testing.assert_array_equal(curve.bound[where], shown["bound"])
-        np.testing.assert_array_equal(curve.n_trusted[where], shown["n_trusted"])
-        assert shown["theta"][shown["best"]] == entry["threshold"]
-        assert min(shown["bound"]) == pytest.approx(curve.bound.min())
+def test_a_mixed_vote_is_summed_up():
+    X, y = make_blobs(200, 4, centers=3, cluster_std=3.0, random_state=2)
+    target = np.where(np.arange(200) < 30, y, -1)
+    clf = FewLabelClassifier(["forest", "lda"], random_state=0).fit(X, target)
+    summary = summarize(clf, y_true=y)
+    held = summary["promise"]["held_out"]
+    assert held["mixed"]
+    assert held["self_learning"] is None
+    assert "by a vote of" in summary["headline"][0]
 
 
-def walk(node: Any):
-    if isinstance(node, dict):
-        yield node
-        for value in node.values():
-            yield from walk(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from walk(value)
-
-
-def test_every_bound_says_what_it_is(fitted):
-    clf, X, target, y = fitted
-    summary = summarize(clf, X, target, y_true=y)
-    json.dumps(summary, allow_nan=False)
-    bounds = [node for node in walk(summary) if "assumption" in node and "value" in node]
-    assert len(bounds) > 8
-    for node in walk(summary):
-        for key in ("bound", "guarantee"):
-            if isinstance(node.get(key), dict):
-                kind = "guarantee" if key == "guarantee" else "estimate"
-                assert node[key]["kind"] == kind
-                assert node[key]["assumption"].startswith("A" if kind == "guarantee" else "An est")
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_guarantee_holds(seed: int):
-    """With true labels Theorem 1 is no estimate: it may never be below the true error."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(150, 3))
-    y = rng.integers(0, 3, 150).astype(object)  # labels without any pattern: votes are misleading
-    target = y.copy()
-    target[30:] = None
-    forest = RandomForestClassifier(15, random_state=0)
-    clf = SelfLearningClassifier(forest, random_state=0, missing_label=None).fit(X, target)
-    truth = y.copy()
-    truth[::7] = None  # unknown
-    truth[5::11] = 9  # a class that no labelled row has
-    for entry in summarize(clf, X, target, y_true=truth)["errors"]:
-        assert entry["guarantee"]["value"] >= entry["true_error"] - 1e-12
-
-
-def test_rows_worth_labelling_are_ranked_by_gain(fitted):
+def test_rows_worth_labelling_are_those_of_suggest(fitted):
     clf, _, _, _ = fitted
-    votes = FinalState.of(clf).label_votes
-    order, margins, gains = next_to_label(votes, 10)
-    every = [(1 - sorted(v)[-1]) * (1 - (sorted(v)[-1] - sorted(v)[-2])) for v in votes]
-    assert gains.tolist() == pytest.approx(sorted(every, reverse=True)[:10])
     rows = summarize(clf)["label_next"]["rows"]
-    assert [row["row"] for row in rows[:10]] == (
-        np.flatnonzero(clf.labeled_iter_)[order] + 1
-    ).tolist()
-    assert rows[0]["margin"] == pytest.approx(margins[0])
+    assert [row["row"] - 1 for row in rows[:20]] == clf.suggest(20).tolist()
+    labels = {row["row"] - 1: row["label"] for row in rows}
+    assert all(str(clf.transduction_[row]) == label for row, label in labels.items())
 
 
 def test_many_classes_are_cut_but_counted():
-    clf, X, target, _ = fit(n=1_500, n_labeled=400, centers=MAX_CLASSES + 15)
-    summary = summarize(clf, X, target)
+    clf, _, _, _ = fit(n=1_500, n_labeled=400, centers=MAX_CLASSES + 15)
+    summary = summarize(clf)
     assert len(summary["classes"]) == MAX_CLASSES
-    shown = sum(entry["n_trusted"] for entry in summary["classes"])
-    assert shown + summary["hidden"]["n_trusted"] == summary["data"]["n_trusted"]
+    assert summary["data"]["n_classes"] == MAX_CLASSES + 15
     assert any(f"Only the {MAX_CLASSES} classes" in warning for warning in summary["warnings"])
     for kind in ("html", "md", "json"):
         assert render(summary, kind)
@@ -249,8 +239,9 @@ def test_no_unlabelled_row():
     X, y = make_blobs(60, 3, centers=2, random_state=0)
     with pytest.warns(UserWarning, match="no unlabelled row"):
         clf = SelfLearningClassifier(RandomForestClassifier(5), missing_label=None).fit(X, y)
-    summary = summarize(clf, X, y)
+    summary = summarize(clf, y_true=y)
     assert "nothing to self-learn" in summary["headline"][0]
+    assert summary["promise"] is summary["bounds"] is summary["truth"] is None
     for kind in ("html", "md", "json"):
         assert render(summary, kind)
 
@@ -260,28 +251,26 @@ def test_other_label_probabilities(choice: str):
     proba: Any = choice
     if choice == "given":
         proba = np.full((300, 3), 1 / 3)
-    clf, X, target, _ = fit(label_proba=proba)
-    summary = summarize(clf, X, target)
+    clf, _, _, _ = fit(label_proba=proba)
     word = {"current": "classifier itself", "uniform": "equal", "given": "given label"}[choice]
-    assert word in summary["assumption"]
-    assert summary["calibration"] is None
+    assert word in summarize(clf)["bounds"]["assumption"]
 
 
 def test_truth_written_otherwise_is_refused(fitted):
     """Not "in truth 100 % are wrong"."""
-    clf, X, target, y = fitted
+    clf, _, _, y = fitted
     with pytest.raises(ValueError, match="no class of fit"):
-        clf.report(X, target, y_true=y.astype(str))
+        clf.report(y_true=y.astype(str))
 
 
 def test_true_classes_without_a_labelled_row_are_named(fitted):
-    clf, X, target, y = fitted
+    clf, _, _, y = fitted
     truth = y.astype(object)
     truth[-3:] = "silver"
-    summary = summarize(clf, X, target, y_true=truth)
-    assert summary["unknown_classes"] == {"silver": 3}
+    summary = summarize(clf, y_true=truth)
+    assert summary["truth"]["unknown_classes"] == {"silver": 3}
     assert any("3 rows are truly “silver”" in text for text in summary["warnings"])
-    assert summarize(clf, X, target, y_true=y)["unknown_classes"] == {}
+    assert summarize(clf, y_true=y)["truth"]["unknown_classes"] == {}
 
 
 def test_truth_of_another_length(fitted):
@@ -290,44 +279,102 @@ def test_truth_of_another_length(fitted):
         clf.report(y_true=y[:-1])
 
 
-# --- warnings --------------------------------------------------------------------------------
+# --- words -----------------------------------------------------------------------------------
+
+
+def spaced(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_headline(fitted):
+    clf, _, _, y = fitted
+    summary = summarize(clf, y_true=y)
+    data = summary["data"]
+    summary["promise"]["error"].update(value=0.05, low=0.02, high=0.09, n=93)
+    summary["promise"]["accepted"].update(n=158, expected_error=0.0123, max_error=0.05)
+    summary["truth"].update(error=0.031, accepted_error=0.0, n_known=data["n_unlabeled"])
+    summary["broken"] = broken_statements(summary)
+    assert [spaced(text) for text in headline(summary)] == [
+        f"From 40 labelled rows, 260 others got a label in {len(summary['rounds'])} rounds.",
+        "About 5 % of the 260 new labels are wrong (2–9 %; estimated from 93 labelled rows).",
+        "158 of them can be taken as they are (about 1.2 % of these are wrong; 5 % was asked for).",
+        "In truth 3.1 % of the new labels and 0.0 % of the accepted ones are wrong.",
+    ]
+    summary["promise"]["error"]["value"] = None
+    summary["promise"]["accepted"]["n"] = 0
+    found = headline(summary)
+    assert "cannot be said" in found[1]
+    assert found[2].startswith("None of them can be taken as they are")
+
+
+def test_where_the_truth_breaks_a_statement_the_report_says_so(fitted):
+    clf, _, _, y = fitted
+    lies = np.roll(np.unique(y), 1)[np.searchsorted(np.unique(y), y)]  # all labels seem wrong
+    summary = clf.report(y_true=lies, max_error=0.3).summary
+    assert len(summary["broken"]) == 2
+    found = [spaced(text) for text in summary["broken"]]
+    high = spaced(percent(clf.error_.high))
+    assert "The truth breaks the estimate" in found[0]
+    assert f"more than its upper limit of {high}" in found[0]
+    assert "The truth breaks the acceptance" in found[1]
+    assert "more than the 30 % that was asked for" in found[1]
+    assert summary["headline"][-2:] == summary["broken"]
+    for kind in ("html", "md"):
+        assert "The truth breaks the estimate" in render(summary, kind)
+
+
+def test_at_most_is_for_guarantees_only(fitted):
+    """The report proves nothing: it says "at most" only of what checks would prove."""
+    clf, _, _, y = fitted
+    for kind in ("html", "md"):
+        page = spaced(render(summarize(clf, y_true=y), kind)).replace("&nbsp;", " ")
+        shown = re.sub(r"<script.*?</script>|<style.*?</style>", "", page, flags=re.S)
+        said = [shown[m.start() - 60 : m.start()] for m in re.finditer("at most", shown)]
+        assert all("prove" in before for before in said), said
+        assert "trusted" not in shown
+
+
+def test_a_headline_below_the_held_out_error_says_why(fitted):
+    promise = summarize(fitted[0])["promise"]
+    promise["held_out"].update(initial=0.12, n=60, self_learning=None, trained_share=0.8)
+    promise["error"]["value"] = 0.08
+    text = spaced(held_out_words(promise))
+    assert "the first vote gets 12.0 % of 60 labelled rows wrong; the estimate is lower: " in text
+    assert "held-out votes from 80 % of them" in text
+    promise["held_out"]["self_learning"] = 0.07
+    assert "self-learning as a whole 7.0 %" in spaced(held_out_words(promise))
+    promise["error"]["value"] = 0.2
+    assert "lower" not in held_out_words(promise)
+
+
+def test_what_would_prove_it():
+    point = {"max_error": 0.05, "n": 1000, "checks": 120}
+    assert spaced(proof_words(point)) == "120 random checks would probably prove at most 5 % wrong"
+    assert "nearly all" in proof_words({**point, "checks": 900})
+    assert "no number of checks" in proof_words({**point, "checks": None})
+    assert "nothing to prove" in proof_words({**point, "n": 0})
 
 
 def test_warnings(fitted):
-    summary = summarize(*fitted[:3])
-    entry = summary["classes"][0]
-    entry.update(n_predicted=0, n_given=2, name="rare")
-    summary["calibration"] = {"n": 100, "confidence": 0.95, "accuracy": 0.6, "power": 0.5}
+    summary = summarize(fitted[0])
+    assert warnings_of(summary) == []
+    summary["classes"][0].update(n_labeled=0, n_given=2, name="rare")
+    summary["classes"][1].update(error={"value": 0.6, "low": 0.1, "high": 0.9}, name="poor")
+    summary["promise"]["error"].update(safe=False, notes=["column 'age' is shifted"])
     found = " ".join(warnings_of(summary))
-    assert "No unlabelled row is predicted to be “rare”" in found
+    assert "No unlabelled row is labelled “rare”" in found
     assert "Fewer than 5 labelled rows for “rare”" in found
-    assert "too confident" in found
-    summary["calibration"].update(confidence=0.62)
-    assert "too confident" not in " ".join(warnings_of(summary))
-
-
-@pytest.mark.parametrize(
-    ("trusted", "everything", "says"),
-    [
-        (0.1, 0.3, "at most 10.0 % of the trusted labels and 30.0 % of all labels are wrong"),
-        (0.1, 1.2, "of the trusted labels are wrong (an estimate); of all labels it says nothing"),
-        (1.1, 1.2, "says nothing here"),
-        (None, 0.3, "at most 30.0 % of all labels are wrong (an estimate)"),
-    ],
-)
-def test_a_bound_above_one_says_nothing(trusted: float, everything: float, says: str, fitted):
-    summary = summarize(*fitted[:3])
-    for entry in summary["errors"]:
-        entry["bound"]["value"] = trusted if entry["key"] == "trusted" else everything
-    assert says.replace(" %", "\N{NO-BREAK SPACE}%") in headline(summary)[1]
+    assert "Of the labels “poor” about half or more are wrong" in found
+    assert "The estimate is unsafe: column 'age' is shifted." in found
+    assert "unsafe" in headline(summary)[1]
 
 
 def test_budget_is_told(fitted):
-    clf, X, target, _ = fit(max_train=50)
-    summary = summarize(clf, X, target)
+    clf, _, _, _ = fit(max_train=50)
+    summary = summarize(clf)
     assert summary["settings"]["budget_used"]
     assert "Training budget" in render(summary, "html")
-    assert "Training budget" not in render(summarize(*fitted[:3]), "html")
+    assert "Training budget" not in render(summarize(fitted[0]), "html")
 
 
 # --- formats ---------------------------------------------------------------------------------
@@ -408,9 +455,11 @@ def test_markdown_escapes_and_has_the_same_numbers(evil_summary):
     page = render(evil_summary, "md")
     assert "<script>" not in page
     assert "<img" not in page
-    for entry in evil_summary["errors"]:
-        assert f"{percent(entry['bound']['value'])} (estimate)" in page
-        assert f"{percent(entry['guarantee']['value'])} (guarantee)" in page
+    error, truth = evil_summary["promise"]["error"], evil_summary["truth"]
+    assert f"| about {about(error['value'])} (" in page
+    assert f"| {percent(truth['error'])} |" in page
+    for point in evil_summary["promise"]["curve"]:
+        assert f"| {point['n']:,} | {point['expected_wrong']:.0f} |" in page
     for line in page.splitlines():
         if line.startswith("| "):
             assert line.endswith(" |")
@@ -448,12 +497,12 @@ def test_percent():
 
 
 def test_notebook(fitted, tmp_path):
-    clf, X, target, y = fitted
-    report = clf.report(X, target, y_true=y, title="My <title>")
+    clf, _, _, y = fitted
+    report = clf.report(y_true=y, title="My <title>")
     shown = report._repr_html_()
     (frame,) = [a for tag, a in Elements(shown).found if tag == "iframe"]
     assert frame["srcdoc"] == render(report.summary, "html")
-    assert "trusted" in repr(report)
+    assert "can be taken as they are" in repr(report)
     for name in ("r.html", "r.json", "r.md"):
         assert report.save(tmp_path / name).read_text() == render(
             report.summary, format_of(tmp_path / name)

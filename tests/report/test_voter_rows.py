@@ -36,8 +36,8 @@ def fitted():
 
 @pytest.fixture(scope="module")
 def summary(fitted) -> dict[str, Any]:
-    clf, X, target, y = fitted
-    return summarize(clf, X, target, y_true=y)
+    clf, _, _, y = fitted
+    return summarize(clf, y_true=y)
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_without_two_labels_of_a_class_no_accuracy_is_shown(kind: str, fitted):
     target = np.full(len(y), -1)
     target[[np.flatnonzero(y == c)[0] for c in range(3)]] = range(3)
     clf = FewLabelClassifier(["forest", "extra_trees"], random_state=0).fit(X, target)
-    shown = summarize(clf, X, target)
+    shown = summarize(clf)
     assert [family["accuracy"] for family in shown["voters"]["families"]] == [None, None]
     assert shown["voters"]["together"] is None
     page = render(shown, kind)

@@ -14,14 +14,14 @@ from support.strategies import votes_and_proba
 
 
 @given(votes_and_proba(max_rows=25))
-def test_bound_policy_trusts_what_reaches_the_optimal_thresholds(case):
+def test_bound_policy_selects_what_reaches_the_optimal_thresholds(case):
     votes, proba = case
     selection = BoundPolicy().select(RowStatistics(votes, proba), 1)
     theta = optimal_thresholds(votes, proba)
     np.testing.assert_array_equal(selection.thresholds, theta)
     expected = [v.max() >= theta[v.argmax()] for v in votes]
     np.testing.assert_array_equal(selection.mask(votes), expected)
-    assert selection.mask(votes).any()  # the minimum is over thresholds that trust something
+    assert selection.mask(votes).any()  # the minimum is over thresholds that select something
 
 
 @given(votes_and_proba(max_rows=25), st.floats(0, 1))

@@ -108,9 +108,9 @@ def test_equals_algorithm_1_by_hand(base):
     clf = SelfLearningClassifier(base, min_gain=0.0).fit(X, TARGET)
     np.testing.assert_allclose(clf.predict_proba(X), model.predict_proba(X), atol=1e-5)
     assert clf.n_iter_ == rounds
-    trusted = np.flatnonzero(clf.labeled_iter_ > 0)
-    assert sorted(labels) == trusted.tolist()
-    np.testing.assert_array_equal(clf.pseudo_labels_, [labels[row] for row in trusted])
+    selected = np.flatnonzero(clf.labeled_iter_ > 0)
+    assert sorted(labels) == selected.tolist()
+    np.testing.assert_array_equal(clf.pseudo_labels_, [labels[row] for row in selected])
 
 
 def test_attributes_are_consistent():
@@ -311,7 +311,9 @@ def test_max_train_samples_by_class_and_keeps_weights_right(spy):
     clf = SelfLearningClassifier(spy, policy="curriculum", max_train=300, random_state=0)
     clf.fit(many, target)
     n_labeled = (~HIDDEN).sum()
-    assert (clf.labeled_iter_ > 0).sum() == 3000 + HIDDEN.sum()  # all trusted, few trained on
+    assert (
+        clf.labeled_iter_ > 0
+    ).sum() == 3000 + HIDDEN.sum()  # all pseudo-labelled, few trained on
     rows, labels, weight = Spy.seen[-1]
     assert 290 <= len(rows) - n_labeled <= 300
     assert weight[:n_labeled].sum() == pytest.approx(weight[n_labeled:].sum())
@@ -510,7 +512,7 @@ def test_one_label_a_class_and_two_classes():
 
 
 def test_class_that_is_never_predicted():
-    """A label that no unlabelled row resembles: its threshold is 1 and nothing is trusted as it."""
+    """A label that no unlabelled row resembles: its threshold is 1, and no row gets it."""
     far = np.r_[X[Y != 2], [[100.0] * 4]]
     target = np.r_[np.where(np.arange(100) % 10 == 0, Y[:100], -1), 2]
     clf = SelfLearningClassifier(LogisticRegression(max_iter=5000), min_gain=0).fit(far, target)
@@ -528,5 +530,5 @@ def test_not_fitted():
 def test_progress(capsys):
     seen = []
     clf = SelfLearningClassifier(SMALL, verbose=1, callback=seen.append).fit(X, TARGET)
-    assert capsys.readouterr().out.count("trusted") == clf.n_iter_
+    assert capsys.readouterr().out.count("pseudo-labelled") == clf.n_iter_
     assert seen == clf.history_

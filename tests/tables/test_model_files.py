@@ -28,6 +28,8 @@ from sklearn.svm import SVC
 
 from fewlabel import FewLabelClassifier
 from fewlabel._core.errors import UserError
+from fewlabel.assess.calibration import Confidence
+from fewlabel.assess.promise import Promise
 from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.mixed_vote import MixedVote
@@ -39,6 +41,11 @@ from support.cli_tools import environment
 
 pa = pytest.importorskip("pyarrow")
 sio = pytest.importorskip("skops.io")
+
+
+PROMISE = Promise(
+    Confidence(1.5, 0.9, (1.2, 0.8)), Confidence(1.1), 0.7, 0.05, ((0.0, 0.99), (0.04, 0.9))
+)
 
 
 def small_model(**changes: object) -> TableModel:
@@ -61,7 +68,7 @@ def small_model(**changes: object) -> TableModel:
         "encoder": encoder,
         "first": forest,
         "final": forest,
-        "thresholds": [0.5, 0.75],
+        "promise": PROMISE,
         "target": "y",
         "summary": {"headline": ["x"]},
     }
@@ -95,7 +102,7 @@ def mixed_model(parts) -> TableModel:
         encoder=parts["encoder"],
         first=clf.initial_estimator_,
         final=clf.estimator_,
-        thresholds=[0.5, 0.5, 0.75],
+        promise=Promise.of(clf.assessment_, 0.05),
     )
 
 
@@ -116,8 +123,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_round_trip(saved: Path):
     model, again = small_model(), load_model(saved)
     assert again.plan == model.plan
-    assert (again.thresholds, again.target, again.summary) == (
-        [0.5, 0.75],
+    assert (again.promise, again.target, again.summary) == (
+        PROMISE,
         "y",
         {"headline": ["x"]},
     )
@@ -616,9 +623,19 @@ def with_classes(forest, names):
     return new
 
 
+def promised(content, **changes):
+    content["promise"] = json.dumps({**json.loads(content["promise"]), **changes})
+
+
 FORGED_CONTENT = {
-    "thresholds": lambda c: c.update(thresholds=[0.5]),
-    "thresholds of text": lambda c: c.update(thresholds=["a", "b"]),
+    "no promise": lambda c: c.pop("promise"),
+    "a promise of text": lambda c: c.update(promise='"much"'),
+    "a confidence of nothing": lambda c: promised(c, rule={"power": 1.0}),
+    "an endless power": lambda c: promised(c, power=float("inf")),
+    "steps of text": lambda c: promised(c, steps=[["a", "b"]]),
+    "shares of other classes": lambda c: promised(
+        c, rule={"power": 1.0, "seen": 1.0, "shift": [1.0, 1.0, 1.0]}
+    ),
     "no encoder": lambda c: c.update(encoder=None),
     "a plan of unknown kinds": lambda c: object.__setattr__(c["encoder"].plan_[0], "kind", "magic"),
     "a column less": lambda c: c["encoder"].plan_.pop(0),

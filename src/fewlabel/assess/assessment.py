@@ -127,6 +127,8 @@ class FitAssessment:
         The rule by which labels are accepted, for an error nearer to the upper limit.
     cautious_confidence : ndarray of shape (n_unlabeled,)
         The same for the rows of the fit.
+    errors : ndarray of shape (n_labeled,) or None
+        Whether self-learning as a whole gets a labelled row wrong without its label, if known.
     """
 
     error: ErrorEstimate
@@ -134,6 +136,7 @@ class FitAssessment:
     confidence: Floats
     cautious: Confidence
     cautious_confidence: Floats
+    errors: Floats | None = None
 
     def accepted(
         self, max_error: float, votes: Floats | None = None, labels: Ints | None = None
@@ -188,4 +191,5 @@ def assess(
         confidence=found.confidence.of(rows.initial, rows.labels),
         cautious=found.cautious,
         cautious_confidence=found.cautious.of(rows.initial, rows.labels),
+        errors=errors,
     )

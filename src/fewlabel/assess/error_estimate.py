@@ -22,7 +22,14 @@ import numpy as np
 
 from fewlabel._core.checks import check_codes, check_votes
 from fewlabel.assess.calibration import Confidence, calibrated, match_confidence
-from fewlabel.assess.limits import Share, kish_size, of_finite_population, share, share_limits
+from fewlabel.assess.limits import (
+    Share,
+    about_percent,
+    kish_size,
+    of_finite_population,
+    share,
+    share_limits,
+)
 from fewlabel.assess.out_of_sample import JudgedRows, WeightRule, judge
 from fewlabel.assess.prevalence import (
     em_prevalence,
@@ -91,18 +98,13 @@ class ErrorEstimate:
     def __str__(self) -> str:
         if not np.isfinite(self.value):
             return "unknown: no labelled row could be judged"
-        low, high = _percent(self.low), _percent(self.high)
-        text = f"about {_percent(self.value)} % wrong ({low}–{high} %)"
+        low, high = about_percent(self.low), about_percent(self.high)
+        text = f"about {about_percent(self.value)} % wrong ({low}–{high} %)"
         return text if self.safe else f"{text}, unsafe: {'; '.join(self.notes)}"
 
     def flagged(self, *notes: str, safe: bool = False) -> ErrorEstimate:
         """The same estimate with notes of checks, unsafe unless it is said to be safe."""
         return replace(self, safe=self.safe and safe, notes=self.notes + notes)
-
-
-def _percent(value: float) -> str:
-    percent = 100.0 * value
-    return f"{percent:.1f}" if 0.05 <= percent < 0.95 else f"{percent:.0f}"
 
 
 # --- the estimate -----------------------------------------------------------------------------

@@ -98,3 +98,15 @@ def of_finite_population(n: float, population: int) -> float:
     50.0
     """
     return n * population / (n + population) if n > 0 and population > 0 else 0.0
+
+
+def about_percent(value: float) -> str:
+    """A share in percent with as many digits as an estimate deserves, without its sign.
+
+    Examples
+    --------
+    >>> about_percent(0.0523), about_percent(0.0123), about_percent(0.0)
+    ('5', '1.2', '0')
+    """
+    percent = 100.0 * value
+    return f"{percent:.1f}" if 0.05 <= percent < 1.95 else f"{percent:.0f}"

@@ -157,6 +157,7 @@ def pac_bayes_c_bound(
     weighting: Literal["uniform", "predicted"] = "uniform",
     inequality: Inequality = "kl",
     relaxation: float = 0.0,
+    drawn_labels: bool = False,
 ) -> PacBayesBound:
     r"""PAC-Bayes C-bound with imperfect labels (thm:pac-bayesian-cbound).
 
@@ -192,10 +193,15 @@ def pac_bayes_c_bound(
     inequality : {"kl", "pinsker"}
     relaxation : float, default=0.0
         λ, added to :math:`\tilde\alpha` and :math:`\tilde\delta`.
+    drawn_labels : bool, default=False
+        True states what only the caller can know: the rows were drawn at random, independently of
+        the voters, and their labels are true, or drawn with the mislabelling matrix that the counts
+        are about. Labels that the voters made themselves, such as pseudo-labels, are neither.
 
     Returns
     -------
     bound : PacBayesBound
+        Its ``kind`` is "estimate" unless ``drawn_labels`` is stated and the proof covers the rest.
 
     See Also
     --------
@@ -212,12 +218,15 @@ def pac_bayes_c_bound(
     >>> votes = np.tile([[0.95, 0.05], [0.05, 0.95]], (2000, 1))
     >>> imperfect = np.tile([0, 1], 2000)
     >>> imperfect[::91] = 1 - imperfect[::91]  # labels of their own, not copies of the vote
-    >>> bound = pac_bayes_c_bound(votes, imperfect, [[900, 10], [10, 900]])
+    >>> counts = [[900, 10], [10, 900]]
+    >>> bound = pac_bayes_c_bound(votes, imperfect, counts, drawn_labels=True)
     >>> bound.kind, bound.applies, round(bound.value, 2)
     ('guarantee', True, 0.17)
+    >>> pac_bayes_c_bound(votes, imperfect, counts).kind  # perhaps they are pseudo-labels
+    'estimate'
     """
     lam = check_relaxation(relaxation)
-    kind, assumption = _standing(kl, margin, weighting)
+    kind, assumption = _standing(kl, margin, weighting, drawn_labels)
     sums = margin_sums(votes, imperfect_proba)
     # Half of ε goes to the matrix; without one, all of it to the means.
     share = _check_epsilon(epsilon) / (1 if counts is None else 2)
@@ -239,7 +248,7 @@ def pac_bayes_c_bound(
 
 
 def _standing(
-    kl: float, margin: str, weighting: str
+    kl: float, margin: str, weighting: str, drawn_labels: bool
 ) -> tuple[Literal["guarantee", "estimate"], str]:
     if margin not in ("binary", "multiclass"):
         raise ValueError(f"margin must be 'binary' or 'multiclass'. Got {margin!r} instead.")
@@ -251,6 +260,8 @@ def _standing(
         "rows independent of the voters and of P, counts of independent held-out rows, "
         "Ŷ depends on x through Y only"
     )
+    if not drawn_labels:
+        return "estimate", f"{basis}; nobody stated that (drawn_labels), pseudo-labels are not so"
     if kl == 0.0:
         return "guarantee", f"{basis}; Q = P"
     if margin == "binary" and weighting == "uniform":

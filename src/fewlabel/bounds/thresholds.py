@@ -45,14 +45,14 @@ class ThresholdCurve:
         Bound of the conditional error of the class at each threshold.
     plug_in : ndarray of shape (n_candidates,)
         The conditional error itself, with ``label_proba`` plugged in.
-    n_trusted : ndarray of int of shape (n_candidates,)
+    n_selected : ndarray of int of shape (n_candidates,)
         Rows predicted to be of the class whose vote reaches the threshold.
     """
 
     thresholds: Floats
     bound: Floats
     plug_in: Floats
-    n_trusted: Ints
+    n_selected: Ints
 
     def best(self, criterion: Criterion = "bound") -> int | None:
         """Position of the smallest threshold with the smallest value; None without candidates."""
@@ -82,12 +82,12 @@ def class_curve(cells: ClassCells, j: int) -> ThresholdCurve:
     others = np.arange(cells.mass.shape[1]) != j
     numerator = class_bound(cells, candidates)[others].sum(axis=0)
     wrong = cells.predicted_mass[:, others].sum(axis=1)
-    n_trusted = _from_above(cells.n_predicted)[candidates]
+    n_selected = _from_above(cells.n_predicted)[candidates]
     return ThresholdCurve(
         thresholds=cells.edges[candidates],
-        bound=numerator / n_trusted,
-        plug_in=_from_above(wrong)[candidates] / n_trusted,
-        n_trusted=n_trusted,
+        bound=numerator / n_selected,
+        plug_in=_from_above(wrong)[candidates] / n_selected,
+        n_selected=n_selected,
     )
 
 
@@ -200,7 +200,7 @@ def optimal_thresholds(
     Returns
     -------
     thresholds : ndarray of shape (n_classes,)
-        The smallest of the minimising thresholds: it trusts most rows. 1 for a class that no row
+        The smallest of the minimising thresholds: it selects most rows. 1 for a class that no row
         is predicted to be.
 
     See Also

@@ -97,13 +97,13 @@ class TransductiveBound:
         predicted class, zero diagonal. Entries may exceed 1.
     class_share : ndarray of shape (n_classes,)
         :math:`\mathbf p = (u_i/u)_i`.
-    trusted_share : float
+    selected_share : float
         :math:`\pi(v_Q(x,k)\ge\theta_k)`: share of rows whose vote reaches the threshold.
     """
 
     confusion: Floats
     class_share: Floats
-    trusted_share: float
+    selected_share: float
 
     @property
     def risk(self) -> float:
@@ -117,8 +117,8 @@ class TransductiveBound:
 
     @property
     def conditional_error(self) -> float:
-        """Bound of the error rate among the trusted rows; NaN if no row is trusted."""
-        return self.risk / self.trusted_share if self.trusted_share > 0 else float("nan")
+        """Bound of the error rate among the selected rows; NaN if no row is selected."""
+        return self.risk / self.selected_share if self.selected_share > 0 else float("nan")
 
 
 def transductive_bound(
@@ -171,7 +171,7 @@ def transductive_bound(
     u = source.u
     theta = None if thresholds is None else check_thresholds(thresholds, len(u))
     sums = np.zeros((len(u), len(u)))
-    trusted = 0
+    selected = 0
     for j, cells in enumerate(source.cells):
         if theta is None:
             won = np.flatnonzero(cells.n_predicted)
@@ -182,10 +182,10 @@ def transductive_bound(
             if source.resolution and not exact:
                 start -= 1  # the bin that contains θ counts whole in the bound, not at all in π
         sums[:, j] = class_bound(cells, np.array([start]), tight=tight)[:, 0]
-        trusted += int(cells.n_predicted[at_or_above:].sum())
+        selected += int(cells.n_predicted[at_or_above:].sum())
     confusion = np.divide(sums, u[:, None], out=np.zeros_like(sums), where=u[:, None] > 0)
     np.fill_diagonal(confusion, 0.0)
-    return TransductiveBound(confusion, u / source.n_rows, trusted / source.n_rows)
+    return TransductiveBound(confusion, u / source.n_rows, selected / source.n_rows)
 
 
 class BoundOptions(TypedDict, total=False):

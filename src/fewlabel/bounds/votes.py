@@ -309,16 +309,16 @@ def bayes_confusion(
     .. [1] Feofanov, Devijver and Amini (2021), def:joint-cond-risk.
     """
     v = check_votes(votes)
-    return _confusion_sums(_trusted(v, thresholds), check_label_proba(label_proba, v))
+    return _confusion_sums(_selected(v, thresholds), check_label_proba(label_proba, v))
 
 
-def _trusted(votes: Floats, thresholds: ArrayLike | None) -> Floats:
+def _selected(votes: Floats, thresholds: ArrayLike | None) -> Floats:
     # 1{B_Q(x)=j} 1{v_Q(x,j) ≥ θ_j} as a matrix with at most one 1 in a row.
     theta = check_thresholds(thresholds, votes.shape[1])
     rows, best = np.arange(len(votes)), votes.argmax(axis=1)
-    trusted = np.zeros_like(votes)
-    trusted[rows, best] = votes[rows, best] >= theta[best]
-    return trusted
+    selected = np.zeros_like(votes)
+    selected[rows, best] = votes[rows, best] >= theta[best]
+    return selected
 
 
 def bayes_risk(
@@ -356,8 +356,8 @@ def bayes_risk(
     """
     v = check_votes(votes)
     proba = check_label_proba(label_proba, v)
-    trusted = _trusted(v, thresholds)
-    return float((trusted * (proba.sum(axis=1, keepdims=True) - proba)).sum() / len(v))
+    selected = _selected(v, thresholds)
+    return float((selected * (proba.sum(axis=1, keepdims=True) - proba)).sum() / len(v))
 
 
 def gibbs_risk(votes: ArrayLike, label_proba: ArrayLike) -> float:

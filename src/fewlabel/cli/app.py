@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 try:
     import typer
@@ -18,9 +19,12 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 from fewlabel.cli import options as opt
 from fewlabel.cli.console import Console
 
+if TYPE_CHECKING:
+    from fewlabel.cli.workflow import FitOptions
+
 app = typer.Typer(
     name="fewlabel",
-    help="Classify a table when few rows are labelled, and know how wrong the result can be.",
+    help="Label a table of which few rows are labelled, and know how wrong the labels are.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -44,13 +48,30 @@ def _root(
     pass
 
 
+def _fit_options(ctx: typer.Context, console: Console) -> FitOptions:
+    """The options of ``fit`` and ``columns`` that say how a table is read and learned."""
+    from fewlabel.cli.shares import share
+    from fewlabel.cli.workflow import FitOptions
+
+    names = {field.name for field in fields(FitOptions)} & set(ctx.params)
+    given = {name: ctx.params[name] for name in names}
+    for name in ("drop", "text", "category", "date", "number"):
+        given[name] = given[name] or ()
+    if given.get("accept_error") is not None:
+        given["accept_error"] = share(given["accept_error"], "--accept-error")
+    return FitOptions(**given, progress=console.progress, on_round=console.on_round)
+
+
 @app.command()
 def fit(
+    ctx: typer.Context,
     table: opt.TableFile,
     target: opt.Target,
     out: opt.OutTable = None,
     model: opt.ModelOut = None,
     report: opt.ReportOut = None,
+    accept_error: opt.AcceptError = None,
+    per_class: opt.PerClass = False,
     text: opt.Text = None,
     category: opt.Category = None,
     date: opt.Date = None,
@@ -80,21 +101,15 @@ def fit(
     console = Console(as_json=as_json, quiet=quiet)
     with console.errors_explained():
         from fewlabel.cli.commands import fit_command
-        from fewlabel.cli.workflow import FitOptions
 
-        options = FitOptions(
-            target=target, drop=drop or (), text=text or (), category=category or (),
-            date=date or (), number=number or (), truth=truth, unlabeled=unlabeled,
-            classes=classes, fold_labels=fold_labels, learner=learner,
-            policy=policy, seed=seed, jobs=jobs, max_train=max_train, encoding=encoding,
-            progress=console.progress, on_round=console.on_round,
-        )  # fmt: skip
-        outputs = {"out": out, "model": model, "report": report}
-        fit_command(console, table, options, **outputs, force=force, scheduler=scheduler)
+        files = {"out": out, "model": model, "report": report}
+        options = _fit_options(ctx, console)
+        fit_command(console, table, options, **files, force=force, scheduler=scheduler)
 
 
 @app.command()
 def columns(
+    ctx: typer.Context,
     table: opt.TableFile,
     target: opt.Target,
     text: opt.Text = None,
@@ -113,23 +128,8 @@ def columns(
     console = Console(as_json=as_json)
     with console.errors_explained():
         from fewlabel.cli.commands import columns_command
-        from fewlabel.cli.workflow import FitOptions
 
-        options = FitOptions(
-            target=target,
-            drop=drop or (),
-            text=text or (),
-            category=category or (),
-            date=date or (),
-            number=number or (),
-            truth=truth,
-            unlabeled=unlabeled,
-            classes=classes,
-            fold_labels=fold_labels,
-            encoding=encoding,
-            progress=console.progress,
-        )
-        columns_command(console, table, options)
+        columns_command(console, table, _fit_options(ctx, console))
 
 
 @app.command()
@@ -137,17 +137,25 @@ def predict(
     model: opt.ModelFile,
     table: opt.TableFile,
     out: opt.OutTable = None,
+    accept_error: Annotated[
+        str | None,
+        typer.Option(help="Share of wrong labels to live with.", show_default="that of the fit"),
+    ] = None,
     encoding: opt.Encoding = "utf-8",
     force: opt.Force = False,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Label the rows of a new table with a model."""
+    """Label the rows of a new table with a model, and say which labels can be taken."""
     console = Console(as_json=as_json, quiet=quiet)
     with console.errors_explained():
         from fewlabel.cli.commands import predict_command
+        from fewlabel.cli.shares import share
 
-        predict_command(console, model, table, out=out, encoding=encoding, force=force)
+        most = None if accept_error is None else share(accept_error, "--accept-error")
+        predict_command(
+            console, model, table, out=out, accept_error=most, encoding=encoding, force=force
+        )
 
 
 @app.command()
@@ -162,8 +170,8 @@ def bounds(
 ) -> None:
     """Bound the error of votes: a column of votes for each class, or --model and its table.
 
-    With --truth the bounds are guarantees for these rows; otherwise they are estimates, and the
-    answer says what they assume.
+    With --truth they bound the realised error of these rows, with --proba and --exact its
+    expectation: guarantees. Otherwise they are estimates, and the answer says what they assume.
     """
     console = Console(as_json=as_json)
     with console.errors_explained():
@@ -221,7 +229,8 @@ def audit(
     """
     console = Console(as_json=as_json, quiet=quiet)
     with console.errors_explained():
-        from fewlabel.cli.audit import AuditOptions, audit_command, share
+        from fewlabel.cli.audit import AuditOptions, audit_command
+        from fewlabel.cli.shares import share
 
         options = AuditOptions(
             target=target,
@@ -241,9 +250,12 @@ def audit(
 
 @app.command()
 def report(
-    source: opt.Source,
-    kind: opt.Format = None,
-    out: opt.ReportFile = None,
+    source: Annotated[Path, typer.Argument(help="A model file, or a report in JSON.")],
+    kind: Annotated[
+        Literal["html", "json", "md"] | None,
+        typer.Option("--format", help="Format; by default that of --out, or md."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write here instead of to the screen.")] = None,
     force: opt.Force = False,
 ) -> None:
     """Show the report of a fit again, in any format."""
@@ -256,7 +268,7 @@ def report(
 
 @app.command()
 def demo(
-    labels: opt.LabelsPerClass = 5,
+    labels: Annotated[int, typer.Option(help="Labelled rows of each digit.", min=1, max=100)] = 5,
     report: opt.ReportOut = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = -1,

@@ -50,23 +50,6 @@ class AuditOptions:
         return "sequential" if self.sequential else "fixed"
 
 
-def share(text: str, option: str) -> float:
-    """A share as people write it: 5%, 5 % or 0.05."""
-    plain = text.strip()
-    number = plain.removesuffix("%").strip()
-    try:
-        value = float(number)
-    except ValueError:
-        value = -1.0
-    value = value / 100 if plain.endswith("%") else value
-    if not 0.0 < value < 1.0:
-        raise UserError(
-            f"{option} must be a share above 0 and below 100 %. Got '{shorten(text)}'.",
-            "Write it as 5% or as 0.05.",
-        )
-    return value
-
-
 def audit_command(console: Console, path: Path, options: AuditOptions) -> None:
     """Draw rows, or state what the checked ones guarantee, or say how many a goal needs."""
     if options.draw is not None and options.checked is not None:

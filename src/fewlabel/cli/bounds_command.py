@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from fewlabel._core.arrays import Floats
 from fewlabel._core.errors import UserError, listing, shorten
 from fewlabel.assess.calibration import for_bounds
+from fewlabel.bounds.realised import realised_error_quantile
 from fewlabel.bounds.thresholds import search_thresholds
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 from fewlabel.bounds.votes import bayes_risk, vote_matrix
 from fewlabel.encoding.plan import few_lines
-from fewlabel.report.state import deciding_votes
-from fewlabel.report.truth import GUARANTEE
 from fewlabel.tables.model_files import load_model
 from fewlabel.tables.reading import read_table
 from fewlabel.tables.target_column import require_column, target_labels
@@ -25,16 +24,27 @@ from fewlabel.tables.target_column import require_column, target_labels
 if TYPE_CHECKING:
     import pyarrow as pa
 
-EXACT = "A guarantee for these rows if the given label probabilities are the true ones, as stated."
-GIVEN = "An estimate: it would be a guarantee if the given label probabilities were the true ones."
+TRUTH = (
+    "A guarantee for the realised error of these rows: Theorem 1 with the known true labels in "
+    "place of the label probabilities."
+)
+EXACT = (
+    "A guarantee for the expected error of these rows if the given label probabilities are the "
+    "true ones, as stated. The share that is wrong in the end may be larger by chance."
+)
+GIVEN = (
+    "An estimate: it would bound the expected error if the given label probabilities were the true "
+    "ones."
+)
 MODEL = (
     "An estimate: the votes of the model's first classifier{power} stand for the unknown label "
-    "probabilities P(Y|x). It would be a guarantee if they were the true ones."
+    "probabilities P(Y|x). It would bound the expected error if they were the true ones."
 )
 VOTES = (
     "An estimate: the votes themselves stand for the unknown label probabilities P(Y|x). It would "
-    "be a guarantee if they were the true ones."
+    "bound the expected error if they were the true ones."
 )
+CONFIDENCE = 0.95
 
 
 def bounds_of_table(
@@ -89,8 +99,6 @@ class Subject:
     label_proba : ndarray of shape (n_samples, n_classes)
     classes : list of str
     assumption : str
-    thresholds : ndarray of shape (n_classes,) or None
-        None: those with the smallest bounds.
     notes : tuple of str
         What to tell about the cells.
     """
@@ -100,17 +108,15 @@ class Subject:
     label_proba: Floats
     classes: list[str]
     assumption: str
-    thresholds: Floats | None = None
     notes: tuple[str, ...] = ()
 
 
 def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
-    kind = "guarantee" if subject.assumption.startswith("A guarantee") else "estimate"
-    first, proba, thresholds = subject.first, subject.label_proba, subject.thresholds
-    if thresholds is None:
-        thresholds = search_thresholds(first, proba)[0]
+    kind = "guarantee" if subject.assumption in (TRUTH, EXACT) else "estimate"
+    first, proba = subject.first, subject.label_proba
+    thresholds = search_thresholds(first, proba)[0]
     everything = transductive_bound(subject.votes, proba, tight=True)
-    trusted = transductive_bound(first, proba, thresholds=thresholds)
+    selected = transductive_bound(first, proba, thresholds=thresholds)
 
     def stated(value: float) -> dict[str, Any]:
         number = float(value) if np.isfinite(value) else None
@@ -119,13 +125,14 @@ def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "n_rows": len(first),
         "notes": list(subject.notes),
+        "of": "realised error" if is_truth else "expected error",
         "error": stated(everything.risk),
-        "trusted_error": stated(trusted.conditional_error),
-        "trusted_share": trusted.trusted_share,
+        "selected_error": stated(selected.conditional_error),
+        "selected_share": selected.selected_share,
         "classes": [
             {"name": name, "threshold": float(theta), "error": stated(error)}
             for name, theta, error in zip(
-                subject.classes, thresholds, _class_errors(trusted, first, thresholds)
+                subject.classes, thresholds, _class_errors(selected, first, thresholds)
             )
         ],
         "confusion": {
@@ -137,11 +144,15 @@ def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
     }
     if is_truth:
         answer["true_error"] = bayes_risk(subject.votes, proba)
+    elif kind == "guarantee":
+        labels = subject.votes.argmax(axis=1)
+        value = realised_error_quantile(proba, labels, CONFIDENCE)
+        answer["realised_error"] = {**stated(value), "confidence": CONFIDENCE}
     return answer
 
 
 def _class_errors(bound: TransductiveBound, votes: Floats, thresholds: Floats) -> Floats:
-    """Bound of the error among the trusted rows of each predicted class; NaN where there is none.
+    """Bound of the error among the selected rows of each predicted class; NaN where there is none.
 
     The bound's column of a class is on the rows that are wrongly predicted to be of it.
     """
@@ -156,23 +167,18 @@ def _of_model(table: pa.Table, path: Path) -> Subject:
     """The labels that ``predict`` would give.
 
     The final votes do not stand for P(Y|x): they were trained on their own guesses and confirm
-    them. The first classifier's do, calibrated as in the report.
+    them. The first classifier's do, with the calibration of the fit.
     """
     model = load_model(path)
     X, notes = model.encoder.encode(table)
-    first, thresholds = vote_matrix(model.first, X), np.array(model.thresholds)
-    votes, _ = deciding_votes(first, vote_matrix(model.final, X), thresholds)
-    calibration = model.summary["calibration"]
-    power = calibration["power"] if calibration else 1.0
+    first, power = vote_matrix(model.first, X), model.promise.power
     told = f", calibrated on held-out labelled rows (power {power:.2f})," if power != 1.0 else ""
-    classes = [str(name) for name in model.final.classes_]
     return Subject(
-        votes,
+        vote_matrix(model.final, X),
         first,
         for_bounds(first, power),
-        classes,
+        [str(name) for name in model.final.classes_],
         MODEL.format(power=told),
-        thresholds,
         tuple(few_lines(notes)),
     )
 
@@ -234,7 +240,7 @@ def _with_truth(table: pa.Table, truth: str, subject: Subject) -> Subject:
         votes=subject.votes[known],
         first=subject.first[known],
         label_proba=np.eye(len(classes))[codes],
-        assumption=GUARANTEE,
+        assumption=TRUTH,
     )
 
 

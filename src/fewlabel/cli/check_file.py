@@ -89,7 +89,6 @@ def _shown(labelled: LabelledTable) -> list[str]:
 
     target = labelled.target
     hidden = {target, *OWN, *added_names(target)}
-    hidden |= {f"{target}_{name}" for name in ("label", "origin", "confidence", "accepted")}
     return [name for name in labelled.table.column_names if name not in hidden]
 
 

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fewlabel._core.atomic import Outputs, check_new_folder
 from fewlabel._core.errors import UserError, shorten
 from fewlabel.cli.bounds_command import bounds_of_table
 from fewlabel.cli.console import Console
+from fewlabel.cli.shares import as_option
 from fewlabel.cli.table_columns import plan_table
 from fewlabel.cli.workflow import FitOptions, fit_table, predict_table
 from fewlabel.report import format_of, render
-from fewlabel.report.words import count, percent
-from fewlabel.tables.model_files import load_model, save_model
+from fewlabel.report.words import (
+    about,
+    accepted_words,
+    count,
+    error_words,
+    learned_sentence,
+    percent,
+    self_learning_words,
+    truth_words,
+)
+from fewlabel.tables.model_files import TableModel, load_model, save_model
 from fewlabel.tables.reading import STANDARD, read_table, table_format, write_table, write_to
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SUFFIX_MODEL = ".skops"
 
@@ -36,7 +50,12 @@ def fit_command(
 ) -> None:
     """Fit, and write what was asked for."""
     if table.is_dir():
-        others = {"--model": model, "--report": report, "--truth": options.truth}
+        others = {
+            "--model": model,
+            "--report": report,
+            "--truth": options.truth,
+            "--accept-error": options.accept_error,
+        }
         fit_folder_command(
             console, table, options, out=out, others=others, force=force, scheduler=scheduler
         )
@@ -87,13 +106,13 @@ def fit_folder_command(
     check_new_folder(out, force=force, source=folder)
     summary = fit_folder(folder, options, out=out, scheduler=scheduler)
     console.done()
-    bound = summary["error_bound"]["value"]
     console.say(
         f"{count(summary['n_unlabeled'], 'row')} labelled from "
         f"{count(summary['n_labeled'], 'label')}, {summary['n_pseudo_labeled']:,} of them "
-        f"pseudo-labelled in {count(len(summary['rounds']), 'round')}. "
-        f"At most {percent(bound)} are wrong (estimate)."
+        f"pseudo-labelled in {count(len(summary['rounds']), 'round')}."
     )
+    told = {"promise": {"error": summary["error"]}, "data": summary}
+    console.say(f"{error_words(told)}.")
     for note in summary["notes"]:
         console.say(f"! {note}")
     console.say(f"→ {out}")
@@ -151,7 +170,7 @@ def default_output(table: Path, word: str) -> Path:
 def _tell_fit(
     console: Console, summary: dict[str, Any], left_out: list[str], files: dict[str, str]
 ) -> None:
-    for sentence in summary["headline"]:
+    for sentence in fit_lines(summary, files.get("out")):
         console.say(sentence)
     for item in left_out + summary["warnings"] + summary["notes"]:
         console.say(f"! {item}")
@@ -162,8 +181,38 @@ def _tell_fit(
         )
     for path in files.values():
         console.say(f"→ {path}")
-    keys = ("headline", "data", "settings", "voters", "errors", "rounds", "warnings", "notes")
-    console.result({**{key: summary[key] for key in keys}, "files": files})
+    keys = ("headline", "data", "settings", "voters", "promise", "truth", "broken", "rounds")
+    told = {key: summary[key] for key in (*keys, "warnings", "notes")}
+    console.result({**told, "files": files})
+
+
+def fit_lines(summary: dict[str, Any], out: str | None) -> list[str]:
+    """What a fit says in the end: how wrong the labels are, which to take, how to prove it.
+
+    Parameters
+    ----------
+    summary : dict
+    out : str, optional
+        The table that was written, to be audited.
+    """
+    if summary["promise"] is None:
+        return list(summary["headline"])
+    accepted, data = summary["promise"]["accepted"], summary["data"]
+    lines = [
+        learned_sentence(summary),
+        error_words(summary),
+        accepted_words(accepted, f"--accept-error {as_option(accepted['max_error'])}"),
+    ]
+    added = self_learning_words(summary["promise"])
+    if added:
+        lines.insert(1, added)
+    checks = accepted["checks"] or accepted["checks_if_none_wrong"]
+    if out is not None and checks:
+        names = f"{shlex.quote(out)} --target {shlex.quote(data['target'])}"
+        lines.append(f"to prove it: fewlabel audit {names} --draw {checks}")
+    if summary["truth"]:
+        lines.append(truth_words(summary))
+    return lines + [f"! {text}" for text in summary["broken"]]
 
 
 def columns_command(console: Console, table: Path, options: FitOptions) -> None:
@@ -183,7 +232,14 @@ def columns_command(console: Console, table: Path, options: FitOptions) -> None:
 
 
 def predict_command(
-    console: Console, model: Path, table: Path, *, out: Path | None, encoding: str, force: bool
+    console: Console,
+    model: Path,
+    table: Path,
+    *,
+    out: Path | None,
+    accept_error: float | None,
+    encoding: str,
+    force: bool,
 ) -> None:
     """Predict, and write the table with labels."""
     out = out or default_output(table, "predicted")
@@ -192,20 +248,39 @@ def predict_command(
     files = [out] if out != STANDARD else []
     with Outputs(files, force=force, inputs=[table, model]) as outputs:
         console.progress("reading")
-        loaded = _noting(console, lambda: load_model(model))
-        labelled, notes = predict_table(loaded, read_table(table, encoding=encoding))
+        loaded: TableModel = _noting(console, lambda: load_model(model))
+        labelled, notes = predict_table(
+            loaded, read_table(table, encoding=encoding), max_error=accept_error
+        )
         _write(labelled, out, outputs, kind)
     console.done()
-    trusted = int(sum(labelled.column(f"{loaded.target}_trusted").to_pylist()))
-    share = percent(trusted / labelled.num_rows, 0)
-    rows = count(labelled.num_rows, "row")
-    console.say(f"{rows} labelled, {trusted:,} ({share}) of them trusted.")
+    most = loaded.promise.max_error if accept_error is None else accept_error
+    told = predicted_counts(labelled, loaded.target, most)
+    console.say(f"{count(told['n_rows'], 'row')} labelled.")
+    console.say(
+        f"about {about(told['expected_error'])} of the labels are wrong, if the rows are like "
+        f"those of the fit (estimate)"
+    )
+    accepted = {"n": told["n_accepted"], "expected_error": told["accepted_error"]}
+    console.say(accepted_words(accepted, f"--accept-error {as_option(most)}"))
     for note in notes:
         console.say(f"! {note}")
     console.say(f"→ {out}")
-    named = {"out": str(out)}
-    counts = {"n_rows": labelled.num_rows, "n_trusted": trusted}
-    console.result({**counts, "notes": notes, "files": named})
+    console.result({**told, "notes": notes, "files": {"out": str(out)}})
+
+
+def predicted_counts(labelled: pa.Table, target: str, max_error: float) -> dict[str, Any]:
+    """How many labels a table got, how many of them are accepted, and the mean doubts."""
+    confidence = labelled.column(f"{target}_confidence").to_numpy()
+    accepted = labelled.column(f"{target}_accepted").to_numpy()
+    n_accepted = int(accepted.sum())
+    return {
+        "n_rows": labelled.num_rows,
+        "n_accepted": n_accepted,
+        "max_error": max_error,
+        "expected_error": float(1 - confidence.mean()) if len(confidence) else None,
+        "accepted_error": float(1 - confidence[accepted].mean()) if n_accepted else None,
+    }
 
 
 def _noting(console: Console, action: Callable[[], Any]) -> Any:
@@ -220,20 +295,27 @@ def _noting(console: Console, action: Callable[[], Any]) -> Any:
 def bounds_command(console: Console, table: Path, **options: Any) -> None:
     """Compute and print bounds."""
     answer = bounds_of_table(table, **options)
-    error, trusted = answer["error"], answer["trusted_error"]
-    kind = error["kind"]
+    error, selected = answer["error"], answer["selected_error"]
+    kind, of = error["kind"], answer["of"]
+    most = "at most " if kind == "guarantee" else ""
     console.say(f"{answer['n_rows']:,} rows.")
     for note in answer["notes"]:
         console.say(f"! {note}")
-    console.say(f"At most {percent(error['value'])} of the votes are wrong ({kind}).")
+    console.say(f"Bound TB of the {of}: {most}{percent(error['value'])} wrong ({kind}).")
     if "true_error" in answer:
         console.say(f"In truth {percent(answer['true_error'])} are.")
+    if "realised_error" in answer:
+        realised = answer["realised_error"]
+        console.say(
+            f"With {percent(realised['confidence'], 0)} confidence at most "
+            f"{percent(realised['value'])} of these rows are wrong in the end."
+        )
     console.say(
-        f"With the thresholds below {percent(answer['trusted_share'], 0)} of the rows are trusted, "
-        f"and at most {percent(trusted['value'])} of these are wrong ({kind})."
+        f"With the thresholds below {percent(answer['selected_share'], 0)} of the rows are "
+        f"selected; the bound among them: {most}{percent(selected['value'])} wrong ({kind})."
     )
     console.table(
-        ["class", "threshold", f"wrong at most ({kind})"],
+        ["class", "threshold", f"bound of the {of} ({kind})"],
         [
             [shorten(c["name"], 40), f"{c['threshold']:.3f}", percent(c["error"]["value"])]
             for c in answer["classes"]
@@ -267,7 +349,7 @@ def _stored_summary(source: Path) -> dict[str, Any]:
         return load_model(source).summary
     try:
         summary = json.loads(source.read_text(encoding="utf-8"))
-        if not {"headline", "classes", "errors", "label_next"} <= set(summary):
+        if not {"headline", "classes", "promise", "label_next"} <= set(summary):
             raise ValueError("it lacks parts of a summary")
     except FileNotFoundError:
         raise UserError(f"There is no file '{shorten(source)}'.", "Check the name.") from None
@@ -303,20 +385,13 @@ def demo_command(
         for record in shown.clf.voters_:
             if record.left_out:
                 console.say(f"! {record.title} is left out: {record.left_out}.")
+        summary = shown.report().summary
         console.table(
-            ["round", "rows left", "pseudo-labelled", "right", "vote needed"], shown.rounds()
+            ["round", "rows left", "pseudo-labelled", "about wrong", "wrong", "vote needed"],
+            shown.rounds(summary),
         )
-        title = f"Handwritten digits from {labels * 10} labels"
-        shown_report = shown.clf.report(shown.X, shown.target, y_true=shown.truth, title=title)
-        summary = shown_report.summary
-        right = {entry["key"]: 1.0 - entry["true_error"] for entry in summary["errors"]}
-        console.say(
-            f"Accuracy on the unlabelled images: {right['supervised']:.1%} by the first vote, "
-            f"{right['all']:.1%} after self-learning. A trusted image keeps the label of the first "
-            f"vote; the others get that of the last one."
-        )
-        for sentence in summary["headline"]:
-            console.say(sentence)
+        for line in shown.lines(summary):
+            console.say(line)
         if report is not None:
             outputs.path(report).write_text(render(summary, kind), encoding="utf-8")
             console.say(f"→ {report}")

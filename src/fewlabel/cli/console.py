@@ -69,19 +69,15 @@ class Console:
 
     def on_round(self, record: dict[str, Any]) -> None:
         """Tell of a round of self-learning, or of a family of voters, when it is complete."""
-        from fewlabel.report.words import percent
-
         if self.quiet:
             return
         if "iteration" not in record:
             self._on_voter(record)
             return
         seconds = sum(value for key, value in record.items() if key.startswith("seconds_"))
-        bound = record["error_bound"]
-        told = "" if bound is None else f", at most {percent(bound)} of them wrong (estimate)"
         line = (
             f"round {record['iteration']}: {record['n_selected']:,} of {record['n_unlabeled']:,} "
-            f"rows pseudo-labelled{told}, {seconds:.1f} s"
+            f"rows pseudo-labelled, {seconds:.1f} s"
         )
         if self._status is not None:
             self._status.console.print(f"  {line}", markup=False, highlight=False)

@@ -10,6 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel.ensemble.few_label import FewLabelClassifier
+from fewlabel.report import Report
+from fewlabel.report.words import (
+    about,
+    accepted_words,
+    error_words,
+    goal,
+    percent,
+    proof_words,
+    truth_words,
+)
 
 
 @dataclass(frozen=True)
@@ -17,8 +27,6 @@ class Demo:
     """A fit on scikit-learn's digits, and the truth."""
 
     clf: FewLabelClassifier
-    X: NDArray[Any]
-    target: NDArray[Any]
     truth: NDArray[Any]
 
     def voters(self) -> list[list[str]]:
@@ -32,25 +40,36 @@ class Demo:
             for record in sorted(self.clf.voters_, key=lambda record: -record.weight)
         ]
 
-    def rounds(self) -> list[list[str]]:
-        """Lines of a table: what was pseudo-labelled in each round, and how much of it is right."""
-        lines = []
-        # The labels that the rounds gave, not those of the vote that learned from them.
-        rows = np.flatnonzero(self.clf.labeled_iter_ > 0)
-        right_label = self.clf.pseudo_labels_ == self.truth[rows]
-        for record in self.clf.history_:
-            right = right_label[self.clf.labeled_iter_[rows] == record["iteration"]].mean()
-            low, high = min(record["thresholds"]), max(record["thresholds"])
-            lines.append(
-                [
-                    str(record["iteration"]),
-                    f"{record['n_unlabeled']:,}",
-                    f"{record['n_selected']:,}",
-                    f"{right:.1%}",
-                    f"{low:.2f}–{high:.2f}",
-                ]
-            )
-        return lines
+    def report(self) -> Report:
+        """The report, with the truth beside the estimates."""
+        title = f"Handwritten digits from {int((self.clf.labeled_iter_ == 0).sum())} labels"
+        return self.clf.report(y_true=self.truth, title=title)
+
+    def rounds(self, summary: dict[str, Any]) -> list[list[str]]:
+        """Lines of a table: what was pseudo-labelled in each round, and how much of it is wrong."""
+        return [
+            [
+                str(entry["round"]),
+                f"{entry['n_left']:,}",
+                f"{entry['n_selected']:,}",
+                about(entry["estimated_error"]),
+                percent(entry["true_error"]),
+                f"{entry['threshold_low']:.2f}–{entry['threshold_high']:.2f}",
+            ]
+            for entry in summary["rounds"]
+        ]
+
+    def lines(self, summary: dict[str, Any]) -> list[str]:
+        """What came of it: the promise, and the truth that a user would not have."""
+        accepted, truth = summary["promise"]["accepted"], summary["truth"]
+        asked = f"{goal(accepted['max_error'])} was asked for"
+        lines = [error_words(summary), accepted_words(accepted, asked), proof_words(accepted)]
+        return [
+            *lines,
+            truth_words(summary),
+            f"by the first vote alone {percent(truth['initial_error'])} would be wrong",
+            *(f"! {text}" for text in summary["broken"]),
+        ]
 
 
 def run_demo(
@@ -64,5 +83,7 @@ def run_demo(
     given = np.concatenate([rng.choice(np.flatnonzero(y == c), labels, False) for c in range(10)])
     target = np.full(len(y), -1)
     target[given] = y[given]
-    clf = FewLabelClassifier(random_state=seed, n_jobs=jobs, callback=on_round).fit(X, target)
-    return Demo(clf, X, target, y)
+    clf = FewLabelClassifier(
+        labels="per class", random_state=seed, n_jobs=jobs, callback=on_round
+    ).fit(X, target)
+    return Demo(clf, y)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,10 @@ from fewlabel.cli.table_columns import (
 )
 from fewlabel.cli.workflow import FitOptions, paper_learner
 from fewlabel.encoding.cells import plain_column
-from fewlabel.encoding.columns import MOSTLY_IN_PART
+from fewlabel.encoding.columns import MOSTLY_IN_PART, Column
 from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.encoding.plan import left_out_lines
+from fewlabel.report.promise_section import error_entry
 from fewlabel.tables.target_column import require_column, target_labels
 
 if TYPE_CHECKING:
@@ -62,19 +63,6 @@ class TableLayout:
         return self.encoder.encode(table.take(rows), readable=MOSTLY_IN_PART)[0], rows
 
 
-def _check_request(folder: Path, options: FitOptions) -> None:
-    if options.learner == "mixed":
-        raise UserError(
-            "--learner mixed cannot be used with a folder: its families need all rows in memory.",
-            "Add --learner forest, or join the files to one table that fits in memory.",
-        )
-    if not any(folder.rglob("*.parquet")):
-        raise UserError(
-            f"'{folder.name}' is a folder without Parquet files.",
-            "Name a table in it, or a folder of *.parquet files.",
-        )
-
-
 def fit_folder(
     folder: Path, options: FitOptions, *, out: Path, scheduler: str | None = None
 ) -> dict[str, Any]:
@@ -95,8 +83,52 @@ def fit_folder(
     summary : dict, in plain types
     """
     start = time.perf_counter()
-    _check_request(folder, options)
+    _check_folder(folder, options)
     options.progress(f"reading {folder.name}")
+    given = _read(folder, options)
+    layout = TableLayout(given.encoder, options.target, options.unlabeled, given.X.shape[1])
+    clf = paper_learner(options)
+    with _rows(folder, scheduler, layout, out) as rows:
+        clf.fit(given.X, given.labels, unlabeled=rows)
+    return {
+        "source": folder.name,
+        "target": options.target,
+        "learner": "forest",
+        "columns": [column.to_dict() for column in given.plan],
+        "n_labeled": len(given.labels),
+        "rounds": clf.history_,
+        "n_pseudo_labeled": sum(record["n_selected"] for record in clf.history_),
+        "n_unlabeled": rows.n_unlabeled,
+        "error": error_entry(clf.error_),
+        "notes": given.notes,
+        "seconds": round(time.perf_counter() - start, 2),
+    }
+
+
+class _Labelled(NamedTuple):
+    """The labelled rows of a folder as features, and how columns are read."""
+
+    X: NDArray[Any]
+    labels: NDArray[Any]
+    encoder: TableEncoder
+    plan: list[Column]
+    notes: list[str]
+
+
+def _check_folder(folder: Path, options: FitOptions) -> None:
+    if options.learner == "mixed":
+        raise UserError(
+            "--learner mixed cannot be used with a folder: its families need all rows in memory.",
+            "Add --learner forest, or join the files to one table that fits in memory.",
+        )
+    if not any(folder.rglob("*.parquet")):
+        raise UserError(
+            f"'{folder.name}' is a folder without Parquet files.",
+            "Name a table in it, or a folder of *.parquet files.",
+        )
+
+
+def _read(folder: Path, options: FitOptions) -> _Labelled:
     head, labeled, n_rows = _first_look(folder, options)
     labels = target_labels(labeled.column(options.target), options.unlabeled)
     all_labels = labels if len(labels) == n_rows else np.append(labels, [None])
@@ -107,26 +139,9 @@ def fit_folder(
     encoder, X = encode_table(rows_seen, has_label, leave_out, options)
     plan = whole_plan(rows_seen, encoder, leave_out)
     notes = [*left_out_lines(plan, leave_out), *encoder.warned_, *notes]
-    X = X[has_label]
-    layout = TableLayout(encoder, options.target, options.unlabeled, X.shape[1])
-    clf = paper_learner(options)
     if options.learner is None:
-        notes = [*notes, FOREST_ONLY]
-    with _rows(folder, scheduler, layout, out) as rows:
-        clf.fit(X, labels, unlabeled=rows)
-    return {
-        "source": folder.name,
-        "target": options.target,
-        "learner": "forest",
-        "columns": [column.to_dict() for column in plan],
-        "n_labeled": len(labels),
-        "rounds": clf.history_,
-        "n_pseudo_labeled": sum(record["n_selected"] for record in clf.history_),
-        "n_unlabeled": rows.n_unlabeled,
-        "error_bound": {"value": clf.risk_bound_, "kind": "estimate"},
-        "notes": notes,
-        "seconds": round(time.perf_counter() - start, 2),
-    }
+        notes.append(FOREST_ONLY)
+    return _Labelled(X[has_label], labels, encoder, plan, notes)
 
 
 @contextmanager

@@ -140,3 +140,13 @@ Fold = Annotated[
         show_default="ask",
     ),
 ]
+AcceptError = Annotated[
+    str | None,
+    typer.Option(
+        help="Share of wrong labels to live with: labels are accepted for it.", show_default="5%"
+    ),
+]
+PerClass = Annotated[
+    bool,
+    typer.Option("--per-class", help="Some rows of each class were labelled, not random ones."),
+]

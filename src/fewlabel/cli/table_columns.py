@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fewlabel.cli.workflow import FitOptions
 
-ADDED = ("label", "origin", "vote", "first_vote", "threshold", "trusted")
+ADDED = ("label", "origin", "confidence", "accepted")
 """Columns of the output, each behind the target's name and an underscore."""
 
 

@@ -7,14 +7,15 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from fewlabel._core.arrays import Ints
 from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.bounds.statistics import Floats, Ints
+from fewlabel.assess.promise import Promise
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.cli.table_columns import (
     columns_left_out,
@@ -23,11 +24,13 @@ from fewlabel.cli.table_columns import (
     given_labels,
     whole_plan,
 )
+from fewlabel.encoding.columns import Column
+from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.encoding.plan import few_lines, left_out_lines
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.few_label import FewLabelClassifier
-from fewlabel.report.state import FinalState, combine
 from fewlabel.report.summarize import summarize, without_cells
+from fewlabel.self_learning.base import SelfLearner
 from fewlabel.self_learning.classifier import SelfLearningClassifier
 from fewlabel.tables.csv_writing import python_cells
 from fewlabel.tables.model_files import TableModel
@@ -46,6 +49,9 @@ MAX_TRAIN = 100_000
 """Default training budget of the forest: so many pseudo-labelled rows it is trained on in a round.
 The mixed vote has its own, see :class:`FewLabelClassifier`."""
 
+ACCEPT_ERROR = 0.05
+"""Share of wrong labels to live with, if nobody names another."""
+
 _CELLS_SHOWN = 8
 
 
@@ -57,6 +63,8 @@ class FitOptions:
     own budget, and 0 is none. ``unlabeled`` marks unlabelled rows besides empty cells; None is
     nothing, but then labels that look like such a mark are refused. ``classes``: numbers of many
     values are classes; ``fold_labels``: see :func:`fewlabel.tables.target_column.fold_labels`.
+    ``accept_error``: the share of wrong labels that one can live with; None is 5 %. ``per_class``:
+    some rows of each class were labelled, not a random sample.
     """
 
     target: str
@@ -74,9 +82,16 @@ class FitOptions:
     seed: int = 0
     jobs: int = -1
     max_train: int | None = None
+    accept_error: float | None = None
+    per_class: bool = False
     encoding: str = "utf-8"
     progress: Callable[[str], None] = field(default=lambda text: None)
     on_round: Callable[[dict[str, Any]], None] | None = None
+
+    @property
+    def max_error(self) -> float:
+        """The share of wrong labels that one can live with."""
+        return ACCEPT_ERROR if self.accept_error is None else self.accept_error
 
 
 @dataclass(frozen=True)
@@ -89,9 +104,45 @@ class FitResult:
     left_out: list[str]
 
 
+class _Input(NamedTuple):
+    """A table, its labels and features, and what to tell about them."""
+
+    table: pa.Table
+    labels: NDArray[Any]
+    truth: NDArray[Any] | None
+    encoder: TableEncoder
+    X: NDArray[Any]
+    plan: list[Column]
+    leave_out: dict[str, str]
+    notes: list[str]
+
+
 def fit_table(path: Path, options: FitOptions) -> FitResult:
     """Learn the target column of a table from its filled cells, and fill the others."""
     start = time.perf_counter()
+    given = _read(path, options)
+    clf, caught = _learn(given.X, given.labels, options)
+    options.progress("estimating the error")
+    summary = _summary(path.name, given, clf, options, caught)
+    summary["settings"]["learner"] = options.learner or "mixed"
+    summary["settings"]["seconds"] = round(time.perf_counter() - start, 2)
+    model = TableModel(
+        encoder=given.encoder,
+        first=clf.initial_estimator_,
+        final=clf.estimator_,
+        promise=Promise.of(clf.assessment_, clf.paper_bounds_.power, options.max_error),
+        target=options.target,
+        summary=without_cells(summary),
+    )
+    return FitResult(
+        table=_with_labels(with_notation(given.table, given.plan), clf, options),
+        model=model,
+        summary=summary,
+        left_out=left_out_lines(given.plan, given.leave_out),
+    )
+
+
+def _read(path: Path, options: FitOptions) -> _Input:
     options.progress(f"reading {path.name}")
     table = read_table(path, encoding=options.encoding)
     leave_out, notes = columns_left_out(table, options)
@@ -100,38 +151,26 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     labeled = np.array([label is not None for label in labels])
     encoder, X = encode_table(table, labeled, leave_out, options)
     plan = whole_plan(table, encoder, leave_out)
-    clf, caught = _learn(X, labels, options)
-    options.progress("computing bounds")
-    state = FinalState.of(clf, X, labels)
-    summary = summarize(
+    return _Input(table, labels, truth, encoder, X, plan, leave_out, [*notes, *encoder.warned_])
+
+
+def _summary(
+    name: str, given: _Input, clf: SelfLearner, options: FitOptions, caught: list[str]
+) -> dict[str, Any]:
+    target = options.target
+    return summarize(
         clf,
-        y_true=truth,
-        title=f"{options.target}, learned from {path.name}",
-        state=state,
+        y_true=given.truth,
+        max_error=options.max_error,
+        title=f"{target}, learned from {name}",
         data={
-            "source": path.name,
-            "target": options.target,
-            "target_type": type_of(table.column(options.target)),
-            "columns": [column.to_dict() for column in plan],
+            "source": name,
+            "target": target,
+            "target_type": type_of(given.table.column(target)),
+            "columns": [column.to_dict() for column in given.plan],
         },
-        show_rows=lambda rows: _cells(table, rows, leave_out={options.target, options.truth}),
-        notes=[*notes, *encoder.warned_, *caught],
-    )
-    summary["settings"]["learner"] = options.learner or "mixed"
-    summary["settings"]["seconds"] = round(time.perf_counter() - start, 2)
-    model = TableModel(
-        encoder=encoder,
-        first=clf.initial_estimator_,
-        final=clf.estimator_,
-        thresholds=state.thresholds.tolist(),
-        target=options.target,
-        summary=without_cells(summary),
-    )
-    return FitResult(
-        table=_with_labels(with_notation(table, plan), clf, state, options.target),
-        model=model,
-        summary=summary,
-        left_out=left_out_lines(plan, leave_out),
+        show_rows=lambda rows: _cells(given.table, rows, leave_out={target, options.truth}),
+        notes=[*given.notes, *caught],
     )
 
 
@@ -167,9 +206,11 @@ def _truth(
 
 def _learn(
     X: NDArray[Any], labels: NDArray[Any], options: FitOptions
-) -> tuple[SelfLearningClassifier, list[str]]:
+) -> tuple[SelfLearner, list[str]]:
     """A fitted classifier, and what it warned of."""
-    clf = paper_learner(options) if options.learner == "forest" else _mixed_learner(options)
+    clf: SelfLearner = (
+        paper_learner(options) if options.learner == "forest" else _mixed_learner(options)
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clf.fit(X, labels)
@@ -196,6 +237,7 @@ def _mixed_learner(options: FitOptions) -> FewLabelClassifier:
 def _common(options: FitOptions) -> dict[str, Any]:
     return {
         "policy": options.policy,
+        "labels": "per class" if options.per_class else "random",
         "missing_label": None,
         "n_jobs": options.jobs,
         "random_state": options.seed,
@@ -217,19 +259,20 @@ def _for_users(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-def predict_table(model: TableModel, table: pa.Table) -> tuple[pa.Table, list[str]]:
-    """Label the rows of a new table; also what to tell about its cells."""
+def predict_table(
+    model: TableModel, table: pa.Table, max_error: float | None = None
+) -> tuple[pa.Table, list[str]]:
+    """Label the rows of a new table; also what to tell about its cells.
+
+    ``max_error``: the share of wrong labels that one can live with; that of the fit by default.
+    """
     X, notes = model.encoder.encode(table)
-    first, votes = vote_matrix(model.first, X), vote_matrix(model.final, X)
-    thresholds = np.array(model.thresholds)
-    label, trusted = combine(first, votes, thresholds)
-    row = np.arange(len(label))
+    label = vote_matrix(model.final, X).argmax(axis=1)
+    first = vote_matrix(model.first, X)
     columns = {
         "label": model.final.classes_[label],
-        "vote": votes[row, label],
-        "first_vote": first[row, label],
-        "threshold": thresholds[label],
-        "trusted": trusted,
+        "confidence": np.round(model.promise.confidence(first, label), 6),
+        "accepted": model.promise.accepted(first, label, max_error),
     }
     kind = model.summary.get("data", {}).get("target_type", "string")
     table = append_columns(with_notation(table, model.plan), columns, model.target, kind)
@@ -239,32 +282,18 @@ def predict_table(model: TableModel, table: pa.Table) -> tuple[pa.Table, list[st
 # --- output ----------------------------------------------------------------------------------
 
 
-def _with_labels(
-    table: pa.Table, clf: SelfLearningClassifier, state: FinalState, target: str
-) -> pa.Table:
-    """The table with labels, where they came from, and what speaks for them."""
-    label, trusted = state.label, state.trusted
-    row = np.arange(len(label))
-    rounds = clf.labeled_iter_[state.rows]
+def _with_labels(table: pa.Table, clf: SelfLearner, options: FitOptions) -> pa.Table:
+    """The table with labels, where they came from, and whether they can be taken as they are."""
+    rounds = clf.labeled_iter_
+    # 0 is given; -1, never pseudo-labelled, is the last name.
+    names = ["given", *(f"round {n}" for n in range(1, clf.n_iter_ + 1)), "predicted"]
     columns = {
-        "label": clf.transduction_.astype(object).copy(),
-        "origin": np.full(table.num_rows, "given", dtype=object),
-        "vote": _scatter(table.num_rows, state.rows, state.votes[row, label]),
-        "first_vote": _scatter(table.num_rows, state.rows, state.first_votes[row, label]),
-        "threshold": _scatter(table.num_rows, state.rows, state.thresholds[label]),
-        "trusted": np.ones(table.num_rows, dtype=bool),
+        "label": clf.transduction_.astype(object),
+        "origin": np.array(names, dtype=object)[rounds],
+        "confidence": np.where(rounds == 0, np.nan, np.round(clf.confidence_, 6)),
+        "accepted": clf.accept(options.max_error),
     }
-    columns["label"][state.rows] = clf.classes_[label]
-    names = np.array(["", *(f"round {n}" for n in range(1, clf.n_iter_ + 1)), "predicted"], object)
-    columns["origin"][state.rows] = names[rounds]  # -1, never pseudo-labelled, is the last name
-    columns["trusted"][state.rows] = trusted
-    return append_columns(table, columns, target, type_of(table.column(target)))
-
-
-def _scatter(n: int, rows: Ints, values: Floats) -> Floats:
-    column = np.full(n, np.nan)
-    column[rows] = np.round(values, 6)
-    return column
+    return append_columns(table, columns, options.target, type_of(table.column(options.target)))
 
 
 def append_columns(

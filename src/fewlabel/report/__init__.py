@@ -7,7 +7,7 @@
 >>> given = np.arange(len(y)) % 10 == 0
 >>> target = np.where(given, y, -1)
 >>> clf = SelfLearningClassifier(random_state=0).fit(X, target)
->>> report = clf.report(X, target, y_true=y)  # a notebook shows it
+>>> report = clf.report(y_true=y)  # a notebook shows it
 >>> report.summary["data"]["n_labeled"]
 15
 """
@@ -18,8 +18,6 @@ import json
 from html import escape
 from pathlib import Path
 from typing import Any, Self
-
-from numpy.typing import ArrayLike
 
 from fewlabel._core.atomic import replaced
 from fewlabel._core.errors import UserError
@@ -69,9 +67,9 @@ class Report:
         self.summary = summary
 
     @classmethod
-    def of(cls, clf: Any, X: Any = None, y: ArrayLike | None = None, **options: Any) -> Self:
-        """The report of a fitted classifier; arguments are those of ``summarize``."""
-        return cls(summarize(clf, X, y, **options))
+    def of(cls, clf: Any, **options: Any) -> Self:
+        """The report of a fitted classifier; options are those of ``summarize``."""
+        return cls(summarize(clf, **options))
 
     def save(self, path: str | Path) -> Path:
         """Write the report; the ending (.html, .json, .md) tells the format."""

@@ -1,83 +1,76 @@
-"""Geometry of the report's pictures: numbers in, coordinates out, no markup.
-
-All charts of a class share one axis, the vote from 0 to 1, with the slider below them.
-"""
+"""Geometry of the report's pictures: numbers in, coordinates out, no markup."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-WIDTH, LEFT, RIGHT = 320.0, 6.0, 314.0
-CURVE_TOP, CURVE_BASE = 14.0, 78.0
-BARS_TOP, BARS_BASE = 92.0, 146.0
-HEIGHT = 164.0
+WIDTH, LEFT, RIGHT = 320.0, 2.0, 318.0
+TOP, BASE, HEIGHT = 4.0, 84.0, 86.0
 
-_NICE = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_NICE = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
-def x_of(vote: float) -> float:
-    """Where a vote stands on the horizontal axis."""
-    return round(LEFT + (RIGHT - LEFT) * vote, 2)
+def class_chart(entry: dict[str, Any], position: int) -> list[dict[str, Any]]:
+    """Bars of a class: how many labels have which confidence, and how many of them are accepted.
 
-
-def class_chart(entry: dict[str, Any]) -> dict[str, Any]:
-    """Curve of the bound over θ above, distribution of the votes below."""
-    histogram, curve = entry["histogram"], entry["curve"]
+    Parameters
+    ----------
+    entry : dict
+        Of the summary's ``classes``.
+    position : int
+        The point of the promise's curve for which labels are accepted.
+    """
+    histogram = entry["histogram"]
+    accepted = entry["accepted_histograms"][position]
     tallest = max(1, *histogram)
     step = (RIGHT - LEFT) / len(histogram)
-    bars = []
-    for k, n in enumerate(histogram):
-        height = (BARS_BASE - BARS_TOP) * (n / tallest) ** 0.5 if n else 0.0
-        bars.append(
-            {
-                "x": round(LEFT + k * step + 0.5, 2),
-                "y": round(BARS_BASE - height, 2),
-                "width": round(step - 1, 2),
-                "height": round(height, 2),
-                "from": k / len(histogram),
-                "to": (k + 1) / len(histogram),
-                "n": n,
-            }
-        )
-    top = _top(curve["bound"]) if curve else 1.0
-    chart: dict[str, Any] = {"bars": bars, "top": top, "path": "", "best": None}
-    if curve:
-        points = [(x_of(t), y_of(b, top)) for t, b in zip(curve["theta"], curve["bound"])]
-        chart["path"] = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
-        chart["best"] = {"x": points[curve["best"]][0], "y": points[curve["best"]][1]}
-    return chart
+    return [
+        {
+            "x": round(LEFT + k * step + 0.75, 2),
+            "width": round(step - 1.5, 2),
+            "bin": k,
+            "n": n,
+            "accepted": inside,
+            "height": height_of(n, tallest),
+            "accepted_height": height_of(inside, tallest),
+        }
+        for k, (n, inside) in enumerate(zip(histogram, accepted))
+    ]
 
 
-def _top(bounds: list[float]) -> float:
-    """A round number that most of the curve stays below."""
-    typical = sorted(bounds)[int(0.9 * (len(bounds) - 1))]
-    return next((value for value in _NICE if typical <= value), 1.0)
+def height_of(n: int, tallest: int) -> float:
+    """Height of a bar; the square root keeps small numbers visible. The page's script does so."""
+    return round((BASE - TOP) * math.sqrt(n / tallest), 2)
 
 
-def y_of(bound: float, top: float) -> float:
-    """Where a bound stands on the curve's vertical axis; what exceeds it is cut at its top."""
-    return round(CURVE_BASE - (CURVE_BASE - CURVE_TOP) * min(bound / top, 1.0), 2)
-
-
-def error_bars(errors: list[dict[str, Any]]) -> dict[str, Any]:
-    """Bounds as bars, true errors as marks, on one axis."""
-    values = [min(1.0, e["bound"]["value"] or 0) for e in errors]
-    values += [e["true_error"] for e in errors if e.get("true_error") is not None]
-    values += [min(1.0, e["guarantee"]["value"]) for e in errors if e.get("guarantee")]
-    top = next((nice for nice in _NICE if max(values, default=1) <= nice), 1.0)
-    return {
-        "top": top,
-        "rows": [
-            {
-                "entry": entry,
-                "bound": _share(entry["bound"]["value"], top),
-                "true": _share(entry.get("true_error"), top),
-                "guarantee": _share((entry.get("guarantee") or {}).get("value"), top),
-            }
-            for entry in errors
-        ],
-    }
+def error_chart(summary: dict[str, Any]) -> dict[str, Any]:
+    """Estimates with their limits, and true errors, on one axis that begins at 0."""
+    promise, truth = summary["promise"], summary["truth"] or {}
+    error, held = promise["error"], promise["held_out"]
+    rows: list[dict[str, Any]] = [
+        {"what": "new labels", "share": error, "true": truth.get("error"), "kind": "interval"},
+        {
+            "what": "accepted labels",
+            "share": {"value": promise["accepted"]["expected_error"]},
+            "true": truth.get("accepted_error"),
+            "kind": "mean",
+        },
+    ]
+    if held is not None:
+        rows.append({"what": "held out: the first vote", "share": {"value": held["initial"]}})
+        if held["self_learning"] is not None:
+            share = {"value": held["self_learning"]}
+            rows.append({"what": "held out: self-learning", "share": share})
+    values = [row["share"].get(key) for row in rows for key in ("value", "high")]
+    values += [row.get("true") for row in rows]
+    most = max((value for value in values if value is not None), default=1.0)
+    top = next((nice for nice in _NICE if most <= nice), 1.0)
+    for row in rows:
+        row["at"] = {key: _share(row["share"].get(key), top) for key in ("low", "value", "high")}
+        row["true_at"] = _share(row.get("true"), top)
+        row.setdefault("true", None)
+    return {"top": top, "rows": rows}
 
 
 def _share(value: float | None, top: float) -> float | None:

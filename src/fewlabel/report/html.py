@@ -1,8 +1,8 @@
 """The summary as one self-contained HTML page.
 
 Nothing is loaded from anywhere, and the page forbids it to itself: its content security policy
-allows no request, and no script but the one whose hash it names. Column names and labels are
-untrusted text; the template engine escapes all of them.
+allows no request, and no script but the one whose hash it names. Column names and labels are text
+from strangers; the template engine escapes all of them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from fewlabel.report import charts
-from fewlabel.report.words import percent
+from fewlabel.report import charts, words
 
 
 def to_html(summary: dict[str, Any]) -> str:
@@ -33,7 +32,8 @@ def to_html(summary: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["percent"] = percent
+    for name in ("percent", "about", "interval", "goal"):
+        environment.filters[name] = getattr(words, name)
     environment.globals["shade"] = charts.shade
     style, script = _part("report.css"), _part("report.js")
     return environment.get_template("report.html.j2").render(
@@ -43,13 +43,61 @@ def to_html(summary: dict[str, Any]) -> str:
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=Markup(json_for_html(_live_data(summary))),
-        class_charts=[charts.class_chart(entry) for entry in summary["classes"]],
-        error_chart=charts.error_bars(summary["errors"]),
-        voter_chart=charts.voter_bars(summary["voters"]) if summary.get("voters") else None,
         download=_data_uri(label_next_csv(summary)),
-        largest_count=max((max(r["n_selected_per_class"]) for r in summary["rounds"]), default=0),
-        largest_risk=_largest_risk(summary["confusion"]),
+        **_pictures(summary),
     )
+
+
+def _pictures(summary: dict[str, Any]) -> dict[str, Any]:
+    promise, voters, bounds = summary["promise"], summary.get("voters"), summary["bounds"]
+    confusion = bounds["confusion"]["matrix"] if bounds else []
+    position = _position(summary)
+    return {
+        "error_chart": charts.error_chart(summary) if promise else None,
+        "points": [_reading(summary, point) for point in promise["curve"]] if promise else [],
+        "position": position,
+        "class_charts": [
+            charts.class_chart(entry, position) if promise else [] for entry in summary["classes"]
+        ],
+        "held_out": words.held_out_words(promise) if promise else "",
+        "voter_chart": charts.voter_bars(voters) if voters else None,
+        "largest_count": max(
+            (max(r["n_selected_per_class"]) for r in summary["rounds"]), default=0
+        ),
+        "largest_risk": min(
+            1.0, max((v for row in confusion for v in row if v is not None), default=0.0)
+        ),
+    }
+
+
+def _position(summary: dict[str, Any]) -> int:
+    """Where the report's own error stands on the curve."""
+    promise = summary["promise"]
+    if not promise:
+        return 0
+    errors = [point["max_error"] for point in promise["curve"]]
+    return errors.index(promise["accepted"]["max_error"])
+
+
+def _reading(summary: dict[str, Any], point: dict[str, Any]) -> dict[str, str]:
+    """What the page shows for one position of the slider, in words."""
+    n, wrong = f"{point['n']:,}", round(point["expected_wrong"])
+    expected = f"about {wrong:,}" if wrong else "hardly any"
+    share = words.percent(point["share"], 0)
+    return {
+        "goal": words.goal(point["max_error"]),
+        "n": n,
+        "share": share,
+        "wrong": expected if point["n"] else "none",
+        "error": words.about(point["expected_error"]),
+        "confidence": words.percent(point["lowest_confidence"]),
+        "proof": words.proof_words(point),
+        "fewest": "–" if point["checks"] is None else f"{point['checks_if_none_wrong']:,}",
+        "spoken": (
+            f"{words.goal(point['max_error'])} wrong labels to live with: {n} rows accepted, "
+            f"{expected if point['n'] else 'none'} of them wrong"
+        ),
+    }
 
 
 def _part(name: str) -> str:
@@ -63,30 +111,17 @@ def json_for_html(value: Any) -> str:
 
 
 def _live_data(summary: dict[str, Any]) -> dict[str, Any]:
-    """What the sliders need."""
+    """What the slider looks up."""
+    if not summary["promise"]:
+        return {"points": []}
     return {
+        "points": [_reading(summary, point) for point in summary["promise"]["curve"]],
         "classes": [
-            {
-                "curve": entry["curve"],
-                "top": charts.class_chart(entry)["top"],
-                "n_predicted": entry["n_predicted"],
-            }
+            {"tallest": max(1, *entry["histogram"]), "accepted": entry["accepted_histograms"]}
             for entry in summary["classes"]
         ],
-        "n_unlabeled": summary["data"]["n_unlabeled"],
-        "hidden": summary["hidden"],
-        "plot": {
-            "left": charts.LEFT,
-            "right": charts.RIGHT,
-            "base": charts.CURVE_BASE,
-            "top": charts.CURVE_TOP,
-        },
+        "plot": {"top": charts.TOP, "base": charts.BASE},
     }
-
-
-def _largest_risk(confusion: dict[str, Any] | None) -> float:
-    values = [v for row in (confusion or {"matrix": []})["matrix"] for v in row if v is not None]
-    return min(1.0, max(values, default=0.0))
 
 
 def label_next_csv(summary: dict[str, Any]) -> str:

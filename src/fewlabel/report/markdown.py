@@ -5,23 +5,27 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fewlabel.report.words import percent
+from fewlabel.report.words import about, goal, held_out_words, interval, percent, proof_words
 
 
 def to_markdown(summary: dict[str, Any]) -> str:
     """Render the page; untrusted text cannot become markup."""
     parts = [f"# {text(summary['title'])}", " ".join(text(s) for s in summary["headline"])]
     for title, section in (
-        ("Errors and their bounds", _errors(summary)),
+        ("How wrong are the labels?", _errors(summary)),
+        ("Which labels can be taken as they are?", _curve(summary)),
         ("Who votes", _voters(summary)),
         ("Classes", _classes(summary)),
         ("Rounds", _rounds(summary)),
+        ("The paper's bounds", _bounds(summary)),
         ("Rows worth labelling next", _label_next(summary)),
         ("Columns", _columns(summary)),
     ):
         if section:
             parts += [f"## {title}", section]
-    parts += ["## Assumptions and warnings", text(summary["assumption"])]
+    parts.append("## Assumptions and warnings")
+    if summary["promise"]:
+        parts.append(text(f"The estimate assumes: {summary['promise']['error']['assumes']}."))
     items = summary["warnings"] + summary["notes"]
     if items:
         parts.append("\n".join(f"- {text(item)}" for item in items))
@@ -46,20 +50,36 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _bound(bound: dict[str, Any] | None) -> str:
-    return "–" if bound is None else f"{percent(bound['value'])} ({bound['kind']})"
-
-
 def _errors(summary: dict[str, Any]) -> str:
-    known = any("true_error" in entry for entry in summary["errors"])
-    head = ["labels of", "bound"] + (["true error", "bound from the truth"] if known else [])
-    rows = []
-    for entry in summary["errors"]:
-        row = [text(entry["what"]), _bound(entry["bound"])]
-        if known:
-            row += [percent(entry["true_error"]), _bound(entry["guarantee"])]
-        rows.append(row)
-    return _table(head, rows)
+    promise, truth = summary["promise"], summary["truth"]
+    if not promise:
+        return ""
+    error, expected = promise["error"], promise["accepted"]["expected_error"]
+    wrong = "–" if error["value"] is None else f"about {about(error['value'])} ({interval(error)})"
+    rows = [["new labels", wrong], ["accepted labels", f"about {about(expected)}"]]
+    if truth:
+        rows[0].append(percent(truth["error"]))
+        rows[1].append(percent(truth["accepted_error"]))
+    head = ["labels", "wrong (estimate)"] + (["true error"] if truth else [])
+    words = held_out_words(promise)
+    return _table(head, rows) + (f"\n\n{text(words)}" if words else "")
+
+
+def _curve(summary: dict[str, Any]) -> str:
+    rows = [
+        [
+            goal(point["max_error"]),
+            f"{point['n']:,}",
+            f"{point['expected_wrong']:.0f}",
+            percent(point["lowest_confidence"]),
+            "–" if point["checks"] is None else f"{point['checks']:,}",
+        ]
+        for point in (summary["promise"] or {"curve": []})["curve"]
+    ]
+    head = ["error to live with", "rows accepted", "about wrong", "lowest confidence"]
+    table = _table([*head, "random checks to prove it"], rows)
+    words = proof_words(summary["promise"]["accepted"]) if rows else ""
+    return f"{table}\n\nFor the accepted labels: {text(words)}." if rows else ""
 
 
 def _voters(summary: dict[str, Any]) -> str:
@@ -93,30 +113,50 @@ def _classes(summary: dict[str, Any]) -> str:
         [
             text(entry["name"]),
             f"{entry['n_given']:,}",
-            f"{entry['n_predicted']:,}",
-            f"{entry['n_trusted']:,}",
-            f"{entry['threshold']:.3f}",
-            _bound(entry["bound"]),
+            f"{entry['n_labeled']:,}",
+            f"{entry['n_accepted']:,}",
+            _share(entry["error"]),
+            _share(entry["prevalence"]),
         ]
         for entry in summary["classes"]
     ]
-    head = ["class", "given", "predicted", "trusted", "threshold", "bound of the trusted"]
+    head = ["class", "given", "labelled", "accepted", "of the labels wrong", "share of the rows"]
     return _table(head, rows)
 
 
+def _share(share: dict[str, Any] | None) -> str:
+    return "–" if share is None else f"about {about(share['value'])} ({interval(share)})"
+
+
 def _rounds(summary: dict[str, Any]) -> str:
+    known = any("true_error" in entry for entry in summary["rounds"])
     rows = [
         [
             str(entry["round"]),
             f"{entry['n_left']:,}",
             f"{entry['n_selected']:,}",
             f"{entry['threshold_low']:.2f}–{entry['threshold_high']:.2f}",
-            _bound(entry["bound"]),
+            about(entry["estimated_error"]),
+            *([percent(entry["true_error"])] if known else []),
             f"{entry['seconds']:.1f}",
         ]
         for entry in summary["rounds"]
     ]
-    return _table(["round", "rows left", "trusted", "thresholds", "bound", "seconds"], rows)
+    head = ["round", "rows left", "pseudo-labelled", "thresholds", "about wrong"]
+    return _table([*head, *(["true error"] if known else []), "seconds"], rows)
+
+
+def _bounds(summary: dict[str, Any]) -> str:
+    bounds = summary["bounds"]
+    if not bounds:
+        return ""
+    rows = [
+        [row["name"], f"{row['value']:.3f}" if row["applies"] else "does not apply"]
+        for row in bounds["table"]
+    ]
+    if bounds["true_error"] is not None:
+        rows.append(["true error, where known", f"{bounds['true_error']:.3f}"])
+    return f"{text(bounds['assumption'])}\n\n{_table(['bound', 'value'], rows)}"
 
 
 def _label_next(summary: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Pictures of a fitted classifier with matplotlib, in the manner of scikit-learn's displays.
 
 Each display is made by ``from_estimator``, holds the numbers it shows, and can be drawn again on
-other axes by ``plot``. Every bound in them is an estimate: it takes votes for the unknown
-probabilities P(Y|x).
+other axes by ``plot``. Bounds in them are of the expected error if the calibrated votes were the
+true probabilities P(Y|x): estimates.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.arrays import Floats
-from fewlabel.bounds.thresholds import ThresholdCurve
-from fewlabel.report.state import FinalState
+from fewlabel.bounds.thresholds import ThresholdCurve, threshold_curves
+from fewlabel.report.fit_view import pseudo_label_doubts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,17 +60,23 @@ class ThresholdDisplay:
     axes_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, clf: Any, X: Any = None, y: ArrayLike | None = None) -> Self:
-        """Draw the curves of a fitted SelfLearningClassifier; X and y of ``fit`` calibrate them."""
+    def from_estimator(cls, clf: Any) -> Self:
+        """Draw the curves of a fitted SelfLearningClassifier, by its calibrated votes."""
         check_is_fitted(clf)
         if not hasattr(clf, "labeled_iter_"):
             raise ValueError(
                 "The classifier was fitted with `unlabeled`, whose rows are not kept: there are no "
                 "votes to draw."
             )
-        state = FinalState.of(clf, X, y)
-        votes = [state.first_vote[state.first_label == j] for j in range(len(clf.classes_))]
-        return cls(clf.classes_, state.curves, state.thresholds, votes).plot()
+        first = clf.initial_votes_
+        curves = threshold_curves(first, clf.label_proba_) if len(first) else []
+        best = [curve.best() for curve in curves]
+        thresholds = [
+            1.0 if k is None else float(curve.thresholds[k]) for k, curve in zip(best, curves)
+        ]
+        winner, highest = first.argmax(axis=1), first.max(axis=1, initial=0.0)
+        votes = [highest[winner == j] for j in range(len(clf.classes_))]
+        return cls(clf.classes_, curves, np.array(thresholds), votes).plot()
 
     def plot(self, figure: Figure | None = None) -> Self:
         """Draw one small picture for each class."""
@@ -100,18 +106,18 @@ class ThresholdDisplay:
 
 @dataclass
 class RoundsDisplay:
-    """The bound on the error among the rows of each round, and how many rows it took.
+    """About how many pseudo-labels of each round are wrong, and how many rows it took.
 
     Attributes
     ----------
     n_selected : list of int
-    error_bounds : list of float
-        NaN if the policy computes none.
+    estimated_errors : list of float
+        Mean doubt, 1 − calibrated confidence, about the pseudo-labels of each round.
     ax_, figure_ : what ``plot`` drew on
     """
 
     n_selected: list[int]
-    error_bounds: list[float]
+    estimated_errors: list[float]
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
@@ -119,21 +125,18 @@ class RoundsDisplay:
     def from_estimator(cls, clf: Any, *, ax: Axes | None = None) -> Self:
         """Draw the rounds of a fitted SelfLearningClassifier."""
         check_is_fitted(clf)
-        bounds = [record["error_bound"] for record in clf.history_]
-        return cls(
-            [record["n_selected"] for record in clf.history_],
-            [np.nan if bound is None else bound for bound in bounds],
-        ).plot(ax)
+        n_selected = [record["n_selected"] for record in clf.history_]
+        return cls(n_selected, pseudo_label_doubts(clf)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw rows as bars and bounds as a line."""
+        """Draw rows as bars and errors as a line."""
         ax = _axes(ax)
         rounds = np.arange(1, len(self.n_selected) + 1)
         ax.bar(rounds, self.n_selected, color=_VOTES, width=0.6)
         ax.set(xlabel="round", ylabel="rows pseudo-labelled", xticks=rounds)
         other = ax.twinx()
-        other.plot(rounds, np.minimum(self.error_bounds, 1), "o-", color=_BOUND)
-        other.set(ylim=(0, 1), ylabel="bound on their error (estimate)")
+        other.plot(rounds, self.estimated_errors, "o-", color=_BOUND)
+        other.set(ylim=(0, 1), ylabel="about wrong (estimate)")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -168,7 +171,7 @@ class ConfusionBoundDisplay:
         ticks = np.arange(len(self.classes))
         ax.set_xticks(ticks, [str(name) for name in self.classes])
         ax.set_yticks(ticks, [str(name) for name in self.classes])
-        ax.set(xlabel="predicted", ylabel="true", title="at most this share (estimate)")
+        ax.set(xlabel="predicted", ylabel="true", title="bound of the expected share (estimate)")
         ax.figure.colorbar(image, ax=ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -1,7 +1,7 @@
 """From a fitted classifier to a summary: plain data that every format of the report shows.
 
-The summary is a dictionary of JSON types. Whatever is a bound in it is a dictionary with its
-``value``, its ``kind`` ("estimate" or "guarantee") and the ``assumption`` behind it.
+The summary is a dictionary of JSON types. What it says of errors is read from the classifier, which
+owns the one statement of error; ``promise`` holds it.
 """
 
 from __future__ import annotations
@@ -9,85 +9,82 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fewlabel._core.arrays import Floats, Ints
-from fewlabel.bounds.thresholds import ThresholdCurve
-from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
-from fewlabel.report.state import FinalState, next_to_label
+from fewlabel._core.arrays import Ints
+from fewlabel.assess.suggest import next_to_label
+from fewlabel.report.bounds_section import bounds_of
+from fewlabel.report.fit_view import FitView, pseudo_label_doubts
+from fewlabel.report.promise_section import accepted_for, max_errors, promise_of, share_entry
 from fewlabel.report.truth import Truth
 from fewlabel.report.voter_rows import voters_of
-from fewlabel.report.words import TERMINATION, assumption_of, headline, warnings_of
+from fewlabel.report.words import TERMINATION, broken_statements, headline, warnings_of
 
-SCHEMA = 1
+SCHEMA = 2
 MAX_CLASSES = 60  # shown one by one
-N_BINS = 40
+N_BINS = 20
 N_NEXT = 50
-_CURVE_POINTS = 20_000  # over all classes, to keep the file small
 
 ShowRows = Callable[[Ints], list[dict[str, str]]]
 
 
 def summarize(
     clf: Any,
-    X: Any = None,
-    y: ArrayLike | None = None,
     *,
     y_true: ArrayLike | None = None,
+    max_error: float = 0.05,
     title: str = "",
-    state: FinalState | None = None,
     data: dict[str, Any] | None = None,
     show_rows: ShowRows | None = None,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Sum up what a fitted SelfLearningClassifier learned.
+    """Sum up what a fitted classifier learned.
 
     Parameters
     ----------
-    clf : fitted SelfLearningClassifier
-    X, y : optional
-        Those of its ``fit``: with them, votes that stand for P(Y|x) are calibrated.
+    clf : fitted SelfLearner
     y_true : array-like of shape (n_samples,), optional
         True labels as far as known; None or NaN elsewhere.
+    max_error : float, default=0.05
+        The share of wrong labels that one can live with.
     title : str, optional
-    state : FinalState, optional
-        If it has been computed already.
     data : dict, optional
         Where the rows came from: ``source``, ``target``, ``columns``.
     show_rows : callable, optional
         Cells to show beside the rows worth labelling, as texts by column.
     notes : sequence of str
         Further remarks for the reader.
+
+    Returns
+    -------
+    summary : dict
     """
-    state = state or FinalState.of(clf, X, y)
-    known = Truth.of(clf, state, y_true) if y_true is not None else None
-    assumption = assumption_of(clf.label_proba, state.calibration)
+    view = FitView.of(clf, max_error)
+    known = Truth.of(view, y_true) if y_true is not None else None
+    shown = _shown_classes(view)
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "title": title or "What was learned from few labels",
         "made_by": _made_by(),
-        "data": {**_counts(clf, state), **(data or {})},
+        "data": {**_counts(view), **(data or {})},
         "settings": _settings(clf),
         "voters": voters_of(clf),
-        "errors": _errors(clf, state, known, assumption),
-        "classes": _classes(clf, state, known, assumption),
-        "hidden": _hidden(clf, state),
-        "rounds": _rounds(clf, known),
-        "confusion": _confusion(clf, state, known, assumption),
-        "calibration": None if state.calibration is None else asdict(state.calibration),
-        "label_next": _label_next(clf, state, show_rows),
-        "assumption": assumption,
-        "unknown_classes": known.unknown if known else {},
+        "promise": promise_of(view) if len(view.rows) else None,
+        "truth": known.summary(view) if known else None,
+        "classes": _classes(view, known, shown),
+        "rounds": _rounds(view, known),
+        "bounds": bounds_of(view, known, shown),
+        "label_next": _label_next(view, show_rows),
         "notes": list(notes),
     }
+    summary = plain(summary)
+    summary["broken"] = broken_statements(summary)
     summary["warnings"] = warnings_of(summary)
     summary["headline"] = headline(summary)
-    cleaned: dict[str, Any] = plain(summary)
-    return cleaned
+    return summary
 
 
 def _made_by() -> dict[str, str]:
@@ -96,27 +93,19 @@ def _made_by() -> dict[str, str]:
     return {"fewlabel": __version__, "date": time.strftime("%Y-%m-%d")}
 
 
-def _bound(value: float, assumption: str, kind: str = "estimate") -> dict[str, Any]:
-    return {"value": float(value), "kind": kind, "assumption": assumption}
-
-
-def _counts(clf: Any, state: FinalState) -> dict[str, Any]:
-    n, n_unlabeled = len(clf.labeled_iter_), len(state.rows)
-    trusted = int(state.trusted.sum())
+def _counts(view: FitView) -> dict[str, Any]:
+    n, n_unlabeled = len(view.clf.labeled_iter_), len(view.rows)
+    accepted = int(view.accepted.sum())
     return {
         "n_rows": n,
         "n_labeled": n - n_unlabeled,
         "n_unlabeled": n_unlabeled,
-        "n_classes": len(clf.classes_),
-        "n_trusted": trusted,
-        "trusted_share": trusted / n_unlabeled if n_unlabeled else math.nan,
-        "n_changed": _n_changed(state),
+        "n_classes": view.n_classes,
+        "n_accepted": accepted,
+        "accepted_share": accepted / n_unlabeled if n_unlabeled else math.nan,
+        "max_error": view.max_error,
+        "n_changed": int((view.initial_label != view.label).sum()),
     }
-
-
-def _n_changed(state: FinalState) -> int:
-    """Rows whose label self-learning changed."""
-    return int((state.first_label != state.label).sum())
 
 
 def _settings(clf: Any) -> dict[str, Any]:
@@ -125,6 +114,7 @@ def _settings(clf: Any) -> dict[str, Any]:
     return {
         "policy": clf.policy if isinstance(clf.policy, str) else str(clf.policy),
         "classifier": type(clf.estimator_).__name__,
+        "labels": clf.labels,
         "seed": clf.random_state if isinstance(clf.random_state, (int, np.integer)) else None,
         "max_train": None if budget is None else int(budget),
         "budget_used": budget is not None and pseudo_labeled > budget,
@@ -133,103 +123,50 @@ def _settings(clf: Any) -> dict[str, Any]:
     }
 
 
-def _errors(
-    clf: Any, state: FinalState, known: Truth | None, assumption: str
-) -> list[dict[str, Any]]:
-    """Bounds of error rates; the true error and the guarantee beside them where truth is given."""
-    if not len(state.rows):
-        return []
-    first, labels = state.first_votes, state.label_votes
-    entries = [
-        (
-            "supervised",
-            "all rows, labels of the first classifier",
-            _of_all(state, first).risk,
-            first,
-        ),
-        ("all", "all rows, labels after self-learning", _of_all(state, labels).risk, labels),
-        ("trusted", "trusted rows", state.trusted_error_bound, first),
-    ]
-    shown = []
-    for key, what, value, votes in entries:
-        entry: dict[str, Any] = {"key": key, "what": what, "bound": _bound(value, assumption)}
-        if known is not None:
-            entry.update(known.compare(votes, state.thresholds if key == "trusted" else None))
-        shown.append(entry)
-    return shown
-
-
-def _of_all(state: FinalState, votes: Floats) -> TransductiveBound:
-    return transductive_bound(votes, state.label_proba, tight=True)
-
-
-def _shown_classes(clf: Any, state: FinalState) -> Ints:
-    """All classes, or those with most predictions if there are too many to show."""
-    counts = np.bincount(state.first_label, minlength=len(clf.classes_))
+def _shown_classes(view: FitView) -> Ints:
+    """All classes, or those with most labels if there are too many to show."""
+    counts = np.bincount(view.label, minlength=view.n_classes)
     most = np.argsort(-counts, kind="stable")[:MAX_CLASSES]
     return np.sort(most)
 
 
-def _classes(
-    clf: Any, state: FinalState, known: Truth | None, assumption: str
-) -> list[dict[str, Any]]:
+def _classes(view: FitView, known: Truth | None, shown: Ints) -> list[dict[str, Any]]:
+    clf = view.clf
     given = np.searchsorted(clf.classes_, clf.transduction_[clf.labeled_iter_ == 0])
-    n_given = np.bincount(given, minlength=len(clf.classes_))
-    shown = _shown_classes(clf, state)
-    points = max(30, min(240, _CURVE_POINTS // max(1, len(shown))))
+    n_given = np.bincount(given, minlength=view.n_classes)
+    masks = [accepted_for(view, error) for error in max_errors(view)] if len(view.rows) else []
+    nothing = (None,) * view.n_classes
+    errors = clf.error_.per_class or nothing
+    shares = clf.error_.prevalence or nothing
     entries = []
     for j in shown:
-        mine = state.first_label == j
-        votes = state.first_vote[mine]
-        best = state.chosen[j]
-        curve = state.curves[j] if state.curves else None
+        mine = view.label == j
+
+        def histogram(chosen: Any) -> list[int]:
+            bins = np.histogram(view.confidence[chosen], bins=N_BINS, range=(0, 1))[0]
+            return [int(n) for n in bins]
+
         entry: dict[str, Any] = {
             "name": str(clf.classes_[j]),
             "n_given": int(n_given[j]),
-            "n_labeled": int((state.label == j).sum()),
-            "n_predicted": int(mine.sum()),
-            "n_trusted": int((votes >= state.thresholds[j]).sum()),
-            "threshold": float(state.thresholds[j]),
-            "bound": None
-            if best is None or curve is None
-            else _bound(curve.bound[best], assumption),
-            "histogram": np.histogram(votes, bins=N_BINS, range=(0, 1))[0].tolist(),
-            "curve": _curve(curve, best, points),
+            "n_labeled": int(mine.sum()),
+            "n_accepted": int((mine & view.accepted).sum()),
+            "error": share_entry(errors[j]) if mine.any() else None,
+            "prevalence": share_entry(shares[j]),
+            "histogram": histogram(mine),
+            # For each point of the promise's curve.
+            "accepted_histograms": [histogram(mine & mask) for mask in masks],
         }
         if known is not None:
-            entry.update(known.of_class(state, int(j)))
+            entry["true_error"] = known.error(view.label, mine)
+            entry["true_accepted_error"] = known.error(view.label, mine & view.accepted)
         entries.append(entry)
     return entries
 
 
-def _hidden(clf: Any, state: FinalState) -> dict[str, float]:
-    """Trusted rows of classes that are not shown, and how many of them the bound allows wrong."""
-    shown = set(_shown_classes(clf, state).tolist())
-    trusted, wrong = 0, 0.0
-    for j, (curve, best) in enumerate(zip(state.curves, state.chosen)):
-        if j not in shown and best is not None:
-            trusted += int(curve.n_trusted[best])
-            wrong += float(curve.bound[best] * curve.n_trusted[best])
-    return {"n_trusted": trusted, "n_wrong": wrong}
-
-
-def _curve(curve: ThresholdCurve | None, best: int | None, points: int) -> dict[str, Any] | None:
-    """Points of a curve, thinned out if there are many; each is exact, the best is among them."""
-    if curve is None or best is None:
-        return None
-    n = len(curve.thresholds)
-    kept = np.unique(np.append(np.linspace(0, n - 1, min(n, points)).astype(int), best))
-    return {
-        "theta": curve.thresholds[kept].tolist(),
-        "bound": curve.bound[kept].tolist(),
-        "n_trusted": curve.n_trusted[kept].tolist(),
-        "best": int(np.flatnonzero(kept == best)[0]),
-    }
-
-
-def _rounds(clf: Any, known: Truth | None) -> list[dict[str, Any]]:
+def _rounds(view: FitView, known: Truth | None) -> list[dict[str, Any]]:
     shown = []
-    for record in clf.history_:
+    for record, doubt in zip(view.clf.history_, pseudo_label_doubts(view.clf)):
         iteration = record["iteration"]
         entry = {
             "round": iteration,
@@ -238,47 +175,27 @@ def _rounds(clf: Any, known: Truth | None) -> list[dict[str, Any]]:
             "n_selected_per_class": record["n_selected_per_class"],
             "threshold_low": min(record["thresholds"]),
             "threshold_high": max(record["thresholds"]),
-            "bound": None
-            if record["error_bound"] is None
-            else _bound(record["error_bound"], assumption_of(clf.label_proba)),
+            "estimated_error": doubt,
             "seconds": sum(v for k, v in record.items() if k.startswith("seconds_")),
         }
         if known is not None:
-            entry["true_error"] = known.error_of_round(iteration)
+            entry["true_error"] = known.error_of_round(view, iteration)
         shown.append(entry)
     return shown
 
 
-def _confusion(
-    clf: Any, state: FinalState, known: Truth | None, assumption: str
-) -> dict[str, Any] | None:
-    if not len(state.rows):
-        return None
-    shown = _shown_classes(clf, state)
-    cut = np.ix_(shown, shown)
-    entry: dict[str, Any] = {
-        "names": [str(name) for name in clf.classes_[shown]],
-        "matrix": _of_all(state, state.label_votes).confusion[cut].tolist(),
-        "kind": "estimate",
-        "assumption": assumption,
-    }
-    if known is not None:
-        entry["true"] = known.confusion(state.label_votes)[cut].tolist()
-    return entry
-
-
-def _label_next(clf: Any, state: FinalState, show_rows: ShowRows | None) -> dict[str, Any]:
-    order, margins, gains = next_to_label(state.label_votes, N_NEXT)
-    rows = state.rows[order]
-    votes = state.label_votes[order]
+def _label_next(view: FitView, show_rows: ShowRows | None) -> dict[str, Any]:
+    classes = view.clf.classes_
+    order, margins, gains = next_to_label(view.votes, N_NEXT)
+    rows, votes = view.rows[order], view.votes[order]
     best, second = np.argsort(-votes, axis=1, kind="stable")[:, :2].T
     cells = show_rows(rows) if show_rows is not None else [{} for _ in rows]
     entries = [
         {
             "row": int(row) + 1,
-            "label": str(clf.classes_[best[k]]),
+            "label": str(classes[best[k]]),
             "vote": float(votes[k, best[k]]),
-            "runner_up": str(clf.classes_[second[k]]),
+            "runner_up": str(classes[second[k]]),
             "margin": float(margin),
             "gain": float(gain),
             "cells": cell,

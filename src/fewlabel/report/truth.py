@@ -1,4 +1,4 @@
-"""True labels beside the bounds, where they are known."""
+"""True labels beside the estimates, where they are known."""
 
 from __future__ import annotations
 
@@ -7,19 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from fewlabel._core.arrays import Floats, Ints
+from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel._core.targets import as_column
 from fewlabel.assess.transduction_bounds import true_codes
-from fewlabel.bounds.transductive import transductive_bound
 from fewlabel.bounds.votes import bayes_confusion
-from fewlabel.report.state import FinalState
-
-GUARANTEE = (
-    "A guarantee for these rows: Theorem 1 with the known true labels in place of the label "
-    "probabilities."
-)
+from fewlabel.report.fit_view import FitView
 
 
 @dataclass(frozen=True)
@@ -29,13 +23,9 @@ class Truth:
     Attributes
     ----------
     position : ndarray of int
-        Which of the state's rows have a known label.
+        Which of the unlabelled rows have a known label.
     code : ndarray of int
         Their class codes; -1 for a class that no labelled row has.
-    wrong : ndarray of bool
-        Whether the final label is another.
-    round : ndarray of int
-        In which round they were pseudo-labelled; -1 for never.
     n_classes : int
     unknown : dict
         Classes that no labelled row has, as texts, and how many of the rows are of them.
@@ -43,61 +33,50 @@ class Truth:
 
     position: Ints
     code: Ints
-    wrong: NDArray[np.bool_]
-    round: Ints
     n_classes: int
     unknown: dict[str, int]
 
     @classmethod
-    def of(cls, clf: Any, state: FinalState, truth: ArrayLike) -> Self:
-        """Match true labels, as far as they are known, with the unlabelled rows."""
-        position, code = true_codes(clf, truth, state.rows)
-        outside = as_column(truth)[state.rows[position[code < 0]]]
-        return cls(
-            position=position,
-            code=code,
-            wrong=code != state.label[position],
-            round=clf.labeled_iter_[state.rows[position]],
-            n_classes=len(clf.classes_),
-            unknown=dict(Counter(map(str, outside)).most_common()),
-        )
+    def of(cls, view: FitView, truth: ArrayLike) -> Self | None:
+        """Match true labels with the unlabelled rows; None if none of them is known."""
+        position, code = true_codes(view.clf, truth, view.rows)
+        if len(position) == 0:
+            return None
+        outside = as_column(truth)[view.rows[position[code < 0]]]
+        unknown = dict(Counter(map(str, outside)).most_common())
+        return cls(position, code, view.n_classes, unknown)
 
-    def compare(self, votes: Floats, thresholds: Floats | None) -> dict[str, Any]:
-        """True error among rows that reach the thresholds (None: all), and the theorem's bound."""
-        votes = votes[self.position]
-        best = votes.argmax(axis=1)
-        reached = np.ones(len(best), dtype=bool)
-        if thresholds is not None:
-            reached = votes.max(axis=1, initial=0.0) >= thresholds[best]
-        if not reached.any():
-            return {"true_error": None, "n_known": 0, "guarantee": None}
-        inside = self.code >= 0
-        # Rows of a class outside `classes_` are wrong whatever is predicted: they add their share.
-        outside = float((reached & ~inside).sum())
-        value = outside / reached.sum()
-        if inside.any():
-            bound = transductive_bound(
-                votes[inside],
-                np.eye(self.n_classes)[self.code[inside]],
-                thresholds=thresholds,
-                tight=True,
-            )
-            value += bound.risk * inside.sum() / reached.sum()
+    def error(self, labels: Ints, among: Bools | None = None) -> float | None:
+        """Share of wrong labels; None if none of the rows is known.
+
+        Parameters
+        ----------
+        labels : ndarray of int of shape (n_unlabeled,)
+        among : ndarray of bool of shape (n_unlabeled,), optional
+            The rows that count; all by default.
+        """
+        wrong = self.code != labels[self.position]
+        if among is not None:
+            wrong = wrong[among[self.position]]
+        return float(wrong.mean()) if len(wrong) else None
+
+    def summary(self, view: FitView) -> dict[str, Any]:
+        """True errors of all labels, of the initial ones and of the accepted ones."""
         return {
-            "true_error": float((best != self.code)[reached].mean()),
-            "n_known": int(reached.sum()),
-            "guarantee": {"value": float(value), "kind": "guarantee", "assumption": GUARANTEE},
+            "n_known": len(self.position),
+            "error": self.error(view.label),
+            "initial_error": self.error(view.initial_label),
+            "accepted_error": self.error(view.label, view.accepted),
+            "n_accepted_known": int(view.accepted[self.position].sum()),
+            "unknown_classes": self.unknown,
         }
 
-    def of_class(self, state: FinalState, j: int) -> dict[str, Any]:
-        """True error among the trusted rows that are predicted to be of class j."""
-        mine = ((state.first_label == j) & state.trusted)[self.position]
-        return {"true_error": float(self.wrong[mine].mean()) if mine.any() else None}
-
-    def error_of_round(self, iteration: int) -> float | None:
-        """True error of the final labels of rows that were pseudo-labelled in this round."""
-        mine = self.round == iteration
-        return float(self.wrong[mine].mean()) if mine.any() else None
+    def error_of_round(self, view: FitView, iteration: int) -> float | None:
+        """True error of the pseudo-labels that a round gave, not of the final labels."""
+        rounds = view.clf.labeled_iter_[view.rows]
+        labels = np.full(len(view.rows), -1)
+        labels[rounds > 0] = np.searchsorted(view.clf.classes_, view.clf.pseudo_labels_)
+        return self.error(labels, rounds == iteration)
 
     def confusion(self, votes: Floats) -> Floats:
         """Share of the rows of each true class that are predicted to be each other class."""

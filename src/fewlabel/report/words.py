@@ -1,11 +1,10 @@
-"""The sentences of the report: what was learned, what it rests on, what to be wary of."""
+"""The sentences of the report: what was learned, how wrong it is, what to be wary of."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from fewlabel.report.vote_calibration import Calibration
+from fewlabel.assess.limits import about_percent
 
 TERMINATION = {
     "all_labeled": "every row had been pseudo-labelled",
@@ -15,26 +14,13 @@ TERMINATION = {
     "no_unlabeled": "there was no unlabelled row",
 }
 
-_STANDS_FOR = {
-    "supervised": "the votes of the first, supervised classifier",
-    "current": "the votes of the classifier itself",
-    "uniform": "equal probabilities of all classes",
-}
-
 FEW_LABELS = 5
 """A class with fewer given labels than this is mentioned."""
 
+_SPACE = "\N{NO-BREAK SPACE}"
 
-def assumption_of(label_proba: Any, calibration: Calibration | None = None) -> str:
-    """What the bounds of a classifier assume."""
-    source = _STANDS_FOR.get(label_proba) if isinstance(label_proba, str) else None
-    source = source or "the given label probabilities"
-    if calibration is not None and calibration.power != 1.0:
-        source += f", calibrated on held-out labelled rows (power {calibration.power:.2f}),"
-    return (
-        f"An estimate: {source} stand for the unknown label probabilities P(Y|x). It would be a "
-        f"guarantee if they were the true ones."
-    )
+
+# --- numbers ---------------------------------------------------------------------------------
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -42,13 +28,31 @@ def percent(value: float | None, digits: int = 1) -> str:
     if value is None:
         return "–"
     if value >= 1:
-        return "100\N{NO-BREAK SPACE}%"
-    return f"{100 * value:.{digits}f}\N{NO-BREAK SPACE}%"
+        return f"100{_SPACE}%"
+    return f"{100 * value:.{digits}f}{_SPACE}%"
+
+
+def about(value: float | None) -> str:
+    """An estimated share for people, with as many digits as it deserves."""
+    return "–" if value is None else f"{about_percent(min(value, 1.0))}{_SPACE}%"
+
+
+def interval(share: dict[str, Any]) -> str:
+    """Limits of an estimated share: "2–9 %"."""
+    return f"{about_percent(share['low'])}–{about(share['high'])}"
+
+
+def goal(value: float) -> str:
+    """A share that somebody asked for, as it was asked: "5 %", "0.5 %"."""
+    return f"{100 * value:.4g}{_SPACE}%"
 
 
 def count(n: int, noun: str) -> str:
     """ "1 row", "2,000 rows"."""
     return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+# --- what was learned ------------------------------------------------------------------------
 
 
 def voted_by(voters: dict[str, Any] | None) -> str:
@@ -61,99 +65,200 @@ def voted_by(voters: dict[str, Any] | None) -> str:
 
 
 def headline(summary: dict[str, Any]) -> list[str]:
-    """What was learned, in two sentences."""
-    data, rounds = summary["data"], summary["rounds"]
-    if not data["n_unlabeled"]:
+    """What was learned, in a few sentences."""
+    data = summary["data"]
+    if summary["promise"] is None:
         return [
             f"All {data['n_rows']:,} rows have a label, so there was nothing to self-learn.",
-            "The classifier was trained on them as usual; there is no bound to report.",
+            "The classifier was trained on them as usual; there are no new labels to speak of.",
         ]
-    who = voted_by(summary["voters"])
-    first = (
+    found = [learned_sentence(summary), f"{_capital(error_words(summary))}."]
+    accepted = summary["promise"]["accepted"]
+    asked = f"{goal(accepted['max_error'])} was asked for"
+    found.append(f"{_capital(accepted_words(accepted, asked))}.")
+    if summary["truth"]:
+        found.append(f"{_capital(truth_words(summary))}.")
+    return found + summary["broken"]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def learned_sentence(summary: dict[str, Any]) -> str:
+    """How many rows got a label, and from what."""
+    data, who = summary["data"], voted_by(summary["voters"])
+    return (
         f"From {count(data['n_labeled'], 'labelled row')}, {count(data['n_unlabeled'], 'other')} "
-        f"got a label {who + ' ' if who else ''}in {count(len(rounds), 'round')}; "
-        f"{data['n_trusted']:,} "
-        f"({percent(data['trusted_share'], 0)}) of these labels are trusted: the votes reach the "
-        f"threshold of their class."
+        f"got a label {who + ' ' if who else ''}in {count(len(summary['rounds']), 'round')}."
     )
-    errors = {entry["key"]: entry for entry in summary["errors"]}
-    trusted, everything = errors["trusted"], errors["all"]
-    second = _bound_sentence(trusted["bound"]["value"], everything["bound"]["value"])
-    if everything.get("true_error") is not None:
-        second += (
-            f"; in truth {percent(trusted['true_error'])} and {percent(everything['true_error'])} "
-            f"are"
+
+
+def error_words(summary: dict[str, Any]) -> str:
+    """The estimate: "about 5 % of the 1,704 new labels are wrong (2–9 %; …)"."""
+    error, n = summary["promise"]["error"], summary["data"]["n_unlabeled"]
+    if error["value"] is None:
+        return (
+            f"how many of the {n:,} new labels are wrong cannot be said: no labelled row could be "
+            f"judged"
         )
-    return [first, second + "."]
+    unsafe = "" if error["safe"] else ", unsafe: see the warnings"
+    return (
+        f"about {about(error['value'])} of the {count(n, 'new label')} are wrong "
+        f"({interval(error)}; estimated from {count(error['n'], 'labelled row')}{unsafe})"
+    )
 
 
-def _bound_sentence(trusted: float | None, everything: float | None) -> str:
-    """What the bounds say of the trusted labels and of all; those above 1 say nothing."""
-    said = [
-        f"{percent(value)} of {which}"
-        for value, which in ((trusted, "the trusted labels"), (everything, "all labels"))
-        if value is not None and value < 1
-    ]
-    if not said:
-        return "The bound says nothing here: its estimate is 100\N{NO-BREAK SPACE}% or more"
-    rest = "" if len(said) == 2 or trusted is None else "; of all labels it says nothing"
-    estimates = "an estimate" if len(said) == 1 else "estimates"
-    return f"By the bound, at most {' and '.join(said)} are wrong ({estimates}){rest}"
+def accepted_words(accepted: dict[str, Any], asked: str) -> str:
+    """Which labels can be taken.
+
+    Parameters
+    ----------
+    accepted : dict
+        With ``n`` and ``expected_error``, such as a point of the promise's curve.
+    asked : str
+        What was asked for, in words.
+    """
+    if accepted["n"] == 0:
+        return f"none of them can be taken as they are ({asked}): label more rows, or allow more"
+    return (
+        f"{accepted['n']:,} of them can be taken as they are "
+        f"(about {about(accepted['expected_error'])} of these are wrong; {asked})"
+    )
+
+
+def proof_words(point: dict[str, Any]) -> str:
+    """How many random checks would prove it."""
+    if point["n"] == 0:
+        return "there is nothing to prove"
+    aim = f"at most {goal(point['max_error'])} wrong"
+    if point["checks"] is None:
+        return f"no number of checks would probably prove {aim}: too many are expected to be wrong"
+    if point["checks"] > 0.8 * point["n"]:
+        return f"to prove {aim} takes about {point['checks']:,} checks, nearly all of them"
+    return f"{point['checks']:,} random checks would probably prove {aim}"
+
+
+# --- the estimate and what was held out ------------------------------------------------------
+
+
+def held_out_words(promise: dict[str, Any]) -> str:
+    """The held-out error beside the estimate, and why they differ; empty if there is none."""
+    held, error = promise["held_out"], promise["error"]
+    if held is None or error["value"] is None:
+        return ""
+    text = (
+        f"Held out, the first vote gets {percent(held['initial'])} of "
+        f"{count(held['n'], 'labelled row')} wrong"
+    )
+    if held["self_learning"] is not None:
+        text += f", self-learning as a whole {percent(held['self_learning'])}"
+    if error["value"] < held["initial"] - 5e-4:
+        text += f"; the estimate is lower: {'; '.join(_why_lower(held))}"
+    elif error["value"] > held["initial"] + 5e-4 and held["mixed"]:
+        text += (
+            "; the estimate is higher: the weights of the vote were chosen on the same "
+            "rows, which flatters them"
+        )
+    return f"{text}."
+
+
+def _why_lower(held: dict[str, Any]) -> list[str]:
+    reasons = []
+    if held["self_learning"] is not None and held["self_learning"] < held["initial"]:
+        reasons.append("it is about self-learning, not about the first vote")
+    if held["trained_share"] < 1:
+        share = percent(held["trained_share"], 0)
+        reasons.append(f"labels come from all labelled rows, held-out votes from {share} of them")
+    if held["per_class"]:
+        reasons.append("classes count by their estimated shares")
+    reasons.append("the votes for the unlabelled rows count a little, too")
+    return reasons
+
+
+def self_learning_words(promise: dict[str, Any] | None) -> str:
+    """What self-learning added over the supervised vote, where both were held out."""
+    held = promise["held_out"] if promise else None
+    if held is None or held["self_learning"] is None:
+        return ""
+    before, after = held["initial"], held["self_learning"]
+    return (
+        f"self-learning: held out, {percent(after)} of {count(held['n'], 'labelled row')} wrong, "
+        f"{percent(before)} by the supervised vote alone (estimates)"
+    )
+
+
+# --- the truth -------------------------------------------------------------------------------
+
+
+def truth_words(summary: dict[str, Any]) -> str:
+    """The true errors."""
+    truth, n = summary["truth"], summary["data"]["n_unlabeled"]
+    which = "" if truth["n_known"] == n else f" (of the {truth['n_known']:,} whose label is known)"
+    text = f"in truth {percent(truth['error'])} of the new labels{which}"
+    if truth["accepted_error"] is not None:
+        text += f" and {percent(truth['accepted_error'])} of the accepted ones"
+    return f"{text} are wrong"
+
+
+def broken_statements(summary: dict[str, Any]) -> list[str]:
+    """Where the truth breaks a statement of the report, in plain words."""
+    truth, promise = summary["truth"], summary["promise"]
+    if not truth or not promise:
+        return []
+    found, error, most = [], promise["error"], summary["data"]["max_error"]
+    if error["value"] is not None and truth["error"] > error["high"]:
+        found.append(
+            f"The truth breaks the estimate: {percent(truth['error'])} of the labels are wrong, "
+            f"more than its upper limit of {percent(error['high'])}."
+        )
+    wrong = truth["accepted_error"]
+    if wrong is not None and wrong > most + 1e-12:
+        found.append(
+            f"The truth breaks the acceptance: {percent(wrong)} of the accepted labels are wrong, "
+            f"more than the {goal(most)} that was asked for."
+        )
+    return found
+
+
+# --- warnings --------------------------------------------------------------------------------
 
 
 def warnings_of(summary: dict[str, Any]) -> list[str]:
     """What a careful reader should know."""
     classes, data = summary["classes"], summary["data"]
+    promise, truth = summary["promise"], summary["truth"]
     found = []
-    unpredicted = [c["name"] for c in classes if c["n_predicted"] == 0 and data["n_unlabeled"]]
-    if unpredicted:
+    if promise and not promise["error"]["safe"]:
+        found += [f"The estimate is unsafe: {note}." for note in promise["error"]["notes"]]
+    empty = [c["name"] for c in classes if c["n_labeled"] == 0 and data["n_unlabeled"]]
+    if empty:
         found.append(
-            f"No unlabelled row is predicted to be {_either(unpredicted)}. Either there is "
-            f"none, or the labelled rows do not show how to recognise it: label more of it if it "
-            f"should occur."
+            f"No unlabelled row is labelled {_either(empty)}. Either there is none, or the "
+            f"labelled rows do not show how to recognise it: label more of it if it should occur."
         )
     found += [
         f"{count(n, 'row')} {'is' if n == 1 else 'are'} truly “{name}”, a class without a labelled "
         f"row: their labels are wrong whatever they are. Label some of them."
-        for name, n in list(summary.get("unknown_classes", {}).items())[:3]
+        for name, n in list((truth or {"unknown_classes": {}})["unknown_classes"].items())[:3]
     ]
     few = [c["name"] for c in classes if c["n_given"] < FEW_LABELS]
     if few:
         found.append(
             f"Fewer than {FEW_LABELS} labelled rows for {_either(few, 'and')}. Label a few more: "
-            f"the bounds rest on what the first classifier learned from them."
+            f"labels and estimates rest on them."
         )
-    found += _calibration(summary["calibration"])
-    loose = [c["name"] for c in classes if c["bound"] and c["bound"]["value"] >= 0.5]
-    if loose:
+    doubtful = [c["name"] for c in classes if c["error"] and c["error"]["value"] >= 0.5]
+    if doubtful:
         found.append(
-            f"For {_either(loose, 'and')} even the best threshold leaves a bound of one half or "
-            f"more: check these labels by hand."
+            f"Of the labels {_either(doubtful, 'and')} about half or more are wrong: check them by "
+            f"hand."
         )
-    vacuous = [e["what"] for e in summary["errors"] if (e["bound"]["value"] or 0) >= 1]
-    if vacuous:
-        found.append(f"The bound says nothing (100 % or more) for: {'; '.join(vacuous)}.")
     if data["n_classes"] > len(classes):
         found.append(
-            f"Only the {len(classes)} classes with most predictions are shown, of "
-            f"{data['n_classes']:,}."
+            f"Only the {len(classes)} classes with most labels are shown, of {data['n_classes']:,}."
         )
     return found
-
-
-def _calibration(calibration: dict[str, float] | None) -> list[str]:
-    if not calibration:
-        return []
-    confidence, accuracy = calibration["confidence"], calibration["accuracy"]
-    # Twice the standard error of the accuracy: a smaller gap may be chance.
-    doubt = 2 * (max(accuracy * (1 - accuracy), 0.01) / calibration["n"]) ** 0.5
-    if confidence - accuracy <= max(0.05, doubt):
-        return []
-    return [
-        f"The votes look too confident: on labelled rows that were held out the winning vote is "
-        f"{percent(confidence)} on average, but only {percent(accuracy)} of them are right. The "
-        f"bounds may be too small."
-    ]
 
 
 def _either(names: list[str], word: str = "or") -> str:

@@ -265,18 +265,22 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
         """
         return transduction_bounds(self._in_memory(), X, y, **options)
 
-    def report(self, **options: Any) -> Report:
+    def report(
+        self, *, y_true: ArrayLike | None = None, max_error: float = 0.05, title: str = ""
+    ) -> Report:
         """What was learned: shown in a notebook, ``save(path)`` writes HTML, JSON or Markdown.
 
         Parameters
         ----------
-        **options : dict
-            ``y_true``, labels as far as they are known, shows the true error; ``max_error``, the
-            error that one can live with (0.05); ``title`` names the report.
+        y_true : array-like of shape (n_samples,), optional
+            True labels as far as they are known: shows the true error.
+        max_error : float, default=0.05
+            The share of wrong labels that one can live with, as in :meth:`accept`.
+        title : str, optional
         """
         from fewlabel.report import Report
 
-        return Report.of(self._in_memory(), **options)
+        return Report.of(self._in_memory(), y_true=y_true, max_error=max_error, title=title)
 
 
 MOST_UNLABELED = 1_000

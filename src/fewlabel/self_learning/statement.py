@@ -24,6 +24,7 @@ from fewlabel.assess.audit_draws import audit_sample
 from fewlabel.assess.audit_plans import Plan
 from fewlabel.assess.error_estimate import ErrorEstimate, Labels
 from fewlabel.assess.sampling_checks import check_sampling
+from fewlabel.assess.suggest import next_to_label
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.chunks.source import join_rows
 
@@ -51,6 +52,7 @@ class LabelStatements:
     classes_: NDArray[Any]
     labeled_iter_: Ints
     transduction_: NDArray[Any]
+    transduction_proba_: Floats
     estimator_: Any
     initial_estimator_: Any
     _labeled_rows: tuple[Any, Ints]
@@ -255,6 +257,26 @@ class LabelStatements:
     def _audited(self, max_error: float | None) -> Bools:
         rows: Bools = self._in_memory().labeled_iter_ != 0
         return rows if max_error is None else rows & self.accept(max_error)
+
+    def suggest(self, n: int = 20) -> Ints:
+        """Rows of ``fit`` whose label would teach most, the best first.
+
+        Parameters
+        ----------
+        n : int, default=20
+            At most this many rows.
+
+        Returns
+        -------
+        rows : ndarray of int
+
+        See Also
+        --------
+        audit_sample : Rows to check the result by, which must be drawn at random.
+        """
+        unlabeled = np.flatnonzero(self._in_memory().labeled_iter_ != 0)
+        rows: Ints = unlabeled[next_to_label(self.transduction_proba_[unlabeled], n).rows]
+        return rows
 
     def _in_memory(self) -> Self:
         check_is_fitted(self)

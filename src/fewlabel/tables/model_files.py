@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from fewlabel._core.errors import shorten
+from fewlabel.assess.promise import Promise
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.encoding.columns import Column
 from fewlabel.encoding.encoder import TableEncoder
@@ -39,9 +40,8 @@ class TableModel:
         From the columns of a table to numbers.
     first, final : fitted RandomForestClassifier or MixedVote
         Trained on the labelled rows only, and after self-learning.
-    thresholds : list of float
-        The first classifier's vote that each class needs to be trusted, in the order of
-        ``final.classes_``.
+    promise : Promise
+        How confident it is in a label, and which labels to accept.
     target : str
         Name of the target column.
     summary : dict
@@ -51,7 +51,7 @@ class TableModel:
     encoder: TableEncoder
     first: Any
     final: Any
-    thresholds: list[float]
+    promise: Promise
     target: str
     summary: dict[str, Any]
 
@@ -67,7 +67,7 @@ def save_model(model: TableModel, path: Path) -> None:
         "encoder": model.encoder,
         "first": _for_new_rows(model.first),
         "final": _for_new_rows(model.final),
-        "thresholds": model.thresholds,
+        "promise": json.dumps(model.promise.to_dict()),
         "target": model.target,
         "summary": json.dumps(model.summary),
     }
@@ -101,7 +101,7 @@ def load_model(path: Path) -> TableModel:
             encoder=content["encoder"],
             first=content["first"],
             final=content["final"],
-            thresholds=[float(value) for value in content["thresholds"]],
+            promise=Promise.from_dict(json.loads(content["promise"])),
             target=str(content["target"]),
             summary=json.loads(content["summary"]),
         )
@@ -120,11 +120,15 @@ def _check_model(model: TableModel) -> None:
     row = pa.table({column.name: pa.nulls(1, pa.string()) for column in model.plan})
     X, _ = model.encoder.encode(row)
     n_classes = len(model.final.classes_)
-    if len(model.thresholds) != n_classes or n_classes < 2:
-        raise ValueError("thresholds")
+    if n_classes < 2:
+        raise ValueError("a single class")
     if list(model.first.classes_) != list(model.final.classes_):
         raise ValueError("classes")
     for classifier in (model.first, model.final):
         votes = vote_matrix(classifier, X)
         if votes.shape != (1, n_classes) or not np.isfinite(votes).all():
             raise ValueError("votes")
+        label = votes.argmax(axis=1)
+        if not np.isfinite(model.promise.confidence(votes, label)).all():
+            raise ValueError("confidence")
+        model.promise.accepted(votes, label)

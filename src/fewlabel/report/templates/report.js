@@ -9,74 +9,38 @@
   });
 
   const data = JSON.parse(document.getElementById("data").textContent);
+  const slider = document.getElementById("max-error");
+  if (!slider) return;
   const cards = [...document.querySelectorAll(".card")];
-  if (!cards.length) return;
-  const count = (n) => n.toLocaleString("en-US");
-  // Bounds above 1 say nothing; they are shown as 100 %.
-  const percent = (v) => (v === null ? "–" : v >= 1 ? "100\u00a0%" : (100 * v).toFixed(1) + "\u00a0%");
-  const { left, right, top, base } = data.plot;
-  const positions = data.classes.map((c) => (c.curve ? c.curve.best : null));
-  const best = positions.slice();
   const reset = document.getElementById("reset");
+  const own = slider.value;
+  const { top, base } = data.plot;
 
-  // The first candidate at or above a threshold lets in the same rows as the threshold itself.
-  const candidate = (theta, value) => {
-    let low = 0, high = theta.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (theta[middle] < value - 1e-12) low = middle + 1; else high = middle;
+  // Every number is looked up; only heights of bars are computed, by the same square root as in
+  // the page's first picture.
+  const show = () => {
+    const k = Number(slider.value), point = data.points[k];
+    for (const name of ["goal", "n", "share", "wrong", "error", "confidence", "proof", "fewest"]) {
+      document.getElementById(`live-${name}`).textContent = point[name];
     }
-    return low;
-  };
-
-  const show = (j) => {
-    const { curve, top: highest } = data.classes[j];
-    const card = cards[j], k = positions[j];
-    const none = k >= curve.theta.length;
-    const theta = none ? 1 : curve.theta[k];
-    const x = left + (right - left) * theta;
-    card.querySelector(".n").textContent = count(none ? 0 : curve.n_trusted[k]);
-    card.querySelector(".bound").textContent = percent(none ? null : curve.bound[k]);
-    card.querySelector(".value").textContent = none ? "above all votes" : theta.toFixed(3);
-    const line = card.querySelector(".theta"), dot = card.querySelector(".dot");
-    line.setAttribute("x1", x);
-    line.setAttribute("x2", x);
-    dot.setAttribute("cx", x);
-    dot.setAttribute("cy", none ? base : base - (base - top) * Math.min(curve.bound[k] / highest, 1));
-    card.querySelectorAll(".votes").forEach((bar) =>
-      bar.classList.toggle("in", !none && Number(bar.dataset.to) > theta - 1e-9));
-  };
-
-  const total = () => {
-    let trusted = data.hidden.n_trusted, wrong = data.hidden.n_wrong;
-    data.classes.forEach(({ curve }, j) => {
-      if (curve && positions[j] < curve.theta.length) {
-        trusted += curve.n_trusted[positions[j]];
-        wrong += curve.bound[positions[j]] * curve.n_trusted[positions[j]];
-      }
-    });
-    document.getElementById("total-trusted").textContent = count(trusted);
-    document.getElementById("total-bound").textContent = percent(trusted ? wrong / trusted : null);
-    reset.hidden = positions.every((k, j) => k === best[j]);
-  };
-
-  cards.forEach((card, j) => {
-    const input = card.querySelector("input");
-    if (!input) return;
-    input.addEventListener("input", () => {
-      positions[j] = candidate(data.classes[j].curve.theta, Number(input.value));
-      show(j);
-      total();
-    });
-  });
-
-  reset.addEventListener("click", () => {
+    slider.setAttribute("aria-valuetext", point.spoken);
     cards.forEach((card, j) => {
-      if (best[j] === null) return;
-      positions[j] = best[j];
-      card.querySelector("input").value = data.classes[j].curve.theta[best[j]];
-      show(j);
+      const { tallest, accepted } = data.classes[j];
+      const inside = accepted[k];
+      card.querySelector(".n").textContent =
+        inside.reduce((sum, n) => sum + n, 0).toLocaleString("en-US");
+      card.querySelectorAll(".in").forEach((bar) => {
+        const height = (base - top) * Math.sqrt(inside[bar.dataset.bin] / tallest);
+        bar.setAttribute("y", base - height);
+        bar.setAttribute("height", height);
+      });
     });
-    total();
+    reset.hidden = slider.value === own;
+  };
+
+  slider.addEventListener("input", show);
+  reset.addEventListener("click", () => {
+    slider.value = own;
+    show();
   });
 })();

@@ -1,0 +1,58 @@
+"""Which rows to label next: those whose label would teach most."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fewlabel._core.arrays import Floats, Ints
+
+
+class Suggestion(NamedTuple):
+    """Rows worth labelling, the best first.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Their positions.
+    margins : ndarray of float
+        How far the highest vote is ahead of the second.
+    gains : ndarray of float
+    """
+
+    rows: Ints
+    margins: Floats
+    gains: Floats
+
+
+def next_to_label(votes: Floats, n: int) -> Suggestion:
+    r"""Rows whose label would teach most.
+
+    .. math:: \text{gain} = (1 - v_1)\,(1 - (v_1 - v_2))
+
+    with the two highest votes of a row: the first factor says how likely its present label is
+    wrong, the second how near it is to being decided differently.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n_rows, n_classes)
+    n : int
+        At most this many rows.
+
+    Returns
+    -------
+    suggestion : Suggestion
+
+    Examples
+    --------
+    >>> next_to_label(np.array([[0.9, 0.1], [0.5, 0.5], [0.7, 0.3]]), 2).rows.tolist()
+    [1, 2]
+    """
+    if len(votes) == 0:
+        return Suggestion(np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
+    top = np.partition(votes, -2, axis=1)
+    margins = top[:, -1] - top[:, -2]
+    gains = (1.0 - top[:, -1]) * (1.0 - margins)
+    order = np.argsort(-gains, kind="stable")[:n]
+    return Suggestion(order, margins[order], gains[order])

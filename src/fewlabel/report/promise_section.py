@@ -1,0 +1,109 @@
+"""The promise in the summary: how wrong the labels are, which can be taken, what would prove it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fewlabel._core.arrays import Bools
+from fewlabel.assess.assessment import FitAssessment
+from fewlabel.assess.audit_plans import allowed_wrong, checks_needed
+from fewlabel.assess.error_estimate import ErrorEstimate
+from fewlabel.assess.limits import Share
+from fewlabel.report.fit_view import FitView
+
+MAX_ERRORS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3)
+"""Errors that one may want to live with; the report's slider goes over them."""
+
+
+def promise_of(view: FitView) -> dict[str, Any]:
+    """The error estimate, the accepted labels, and the same for other errors to live with."""
+    assessment: FitAssessment = view.clf.assessment_
+    curve = [_point(view, max_error) for max_error in max_errors(view)]
+    own = next(point for point in curve if point["max_error"] == view.max_error)
+    return {
+        "error": error_entry(assessment.error),
+        "held_out": _held_out(view, assessment),
+        "accepted": own,
+        "curve": curve,
+    }
+
+
+def error_entry(error: ErrorEstimate) -> dict[str, Any]:
+    """An error estimate for the summary; its value is None where nothing is known."""
+    return {
+        "value": error.value if np.isfinite(error.value) else None,
+        "low": error.low,
+        "high": error.high,
+        "n": error.n,
+        "assumes": error.assumes,
+        "safe": error.safe,
+        "notes": list(error.notes),
+    }
+
+
+def max_errors(view: FitView) -> list[float]:
+    """The errors of the curve, the report's own among them."""
+    return sorted({*MAX_ERRORS, view.max_error})
+
+
+def accepted_for(view: FitView, max_error: float) -> Bools:
+    """Which of the unlabelled rows are accepted for an error."""
+    accepted: Bools = view.clf.assessment_.accepted(max_error)
+    return accepted
+
+
+def _point(view: FitView, max_error: float) -> dict[str, Any]:
+    accepted = accepted_for(view, max_error)
+    n, confidence = int(accepted.sum()), view.confidence[accepted]
+    expected = float(1.0 - confidence.mean()) if n else float("nan")
+    return {
+        "max_error": max_error,
+        "n": n,
+        "share": n / len(accepted) if len(accepted) else float("nan"),
+        "expected_error": expected,
+        "expected_wrong": n * expected if n else 0.0,
+        "lowest_confidence": float(confidence.min()) if n else float("nan"),
+        **audit_checks(n, max_error, expected),
+    }
+
+
+def audit_checks(n: int, max_error: float, expected: float) -> dict[str, int | None]:
+    """Random checks that would prove it: probably, and if none of them is wrong.
+
+    None where no number of checks can be named.
+    """
+    if n == 0 or not 0.0 <= max_error < 1.0:
+        return {"checks": None, "checks_if_none_wrong": None}
+    fewest = checks_needed(n, max_error)
+    likely = None
+    if np.isfinite(expected) and round(expected * n) <= allowed_wrong(n, max_error):
+        likely = checks_needed(n, max_error, expected)
+    return {"checks": likely, "checks_if_none_wrong": fewest}
+
+
+def _held_out(view: FitView, assessment: FitAssessment) -> dict[str, Any] | None:
+    """Errors on labelled rows whose labels were held out: of the first vote, of self-learning."""
+    held_out, errors = view.clf.paper_bounds_.held_out, assessment.errors
+    codes, votes = held_out.judged
+    if len(codes) == 0:
+        return None
+    found: dict[str, Any] = {
+        "initial": float((votes.argmax(axis=1) != codes).mean()),
+        "n": len(codes),
+        "trained_share": held_out.trained_share,
+        "self_learning": None,
+        "per_class": view.clf.labels == "per class",
+        "mixed": held_out.weights is not None,
+    }
+    if errors is not None:
+        found["self_learning"] = float(errors[held_out.votes[0].any(axis=1)].mean())
+    return found
+
+
+def share_entry(share: Share | None) -> dict[str, float] | None:
+    """An estimated share for the summary; None where nothing is known of it."""
+    if share is None or not np.isfinite(share.value):
+        return None
+    return {"value": share.value, "low": share.low, "high": share.high}
