@@ -64,7 +64,7 @@ def test_it_says_what_the_estimator_says(labels):
     X = rng.normal(size=(400, 4)) + 1.5 * np.eye(4)[y]
     target = np.where(np.arange(400) < 60, y, -1)
     clf = SelfLearningClassifier(labels=labels, random_state=0).fit(X, target)
-    promise = Promise.of(clf.assessment_, 0.1)
+    promise = Promise.of(clf.assessment_, clf.paper_bounds_.power, 0.1)
     new = rng.normal(size=(50, 4))
     votes = clf.initial_estimator_.predict_proba(new)
     label = clf.predict_proba(new).argmax(axis=1)

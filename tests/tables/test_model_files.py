@@ -102,7 +102,7 @@ def mixed_model(parts) -> TableModel:
         encoder=parts["encoder"],
         first=clf.initial_estimator_,
         final=clf.estimator_,
-        promise=Promise.of(clf.assessment_, 0.05),
+        promise=Promise.of(clf.assessment_, clf.paper_bounds_.power, 0.05),
     )
 
 

@@ -50,15 +50,8 @@ def fit_command(
 ) -> None:
     """Fit, and write what was asked for."""
     if table.is_dir():
-        others = {
-            "--model": model,
-            "--report": report,
-            "--truth": options.truth,
-            "--accept-error": options.accept_error,
-        }
-        fit_folder_command(
-            console, table, options, out=out, others=others, force=force, scheduler=scheduler
-        )
+        _refuse_for_folder(options, model, report)
+        fit_folder_command(console, table, options, out=out, force=force, scheduler=scheduler)
         return
     if scheduler is not None:
         raise UserError("--scheduler is for a folder of Parquet files.", "Name a folder.")
@@ -83,25 +76,29 @@ def fit_command(
     _tell_fit(console, result.summary, result.left_out, named)
 
 
-def fit_folder_command(
-    console: Console,
-    folder: Path,
-    options: FitOptions,
-    *,
-    out: Path | None,
-    others: dict[str, Any],
-    force: bool,
-    scheduler: str | None,
-) -> None:
-    """Fit on a folder of Parquet files, and write a folder of labels."""
-    from fewlabel.cli.folders import fit_folder
-
+def _refuse_for_folder(options: FitOptions, model: Path | None, report: Path | None) -> None:
+    others = {"--model": model, "--report": report, "--truth": options.truth}
+    others |= {"--accept-error": options.accept_error}
     asked = [name for name, value in others.items() if value is not None]
     if asked:
         raise UserError(
             f"{' and '.join(asked)} cannot be used with a folder: the rows are not kept in memory.",
             "Leave it out; --out names the folder for the labels.",
         )
+
+
+def fit_folder_command(
+    console: Console,
+    folder: Path,
+    options: FitOptions,
+    *,
+    out: Path | None,
+    force: bool,
+    scheduler: str | None,
+) -> None:
+    """Fit on a folder of Parquet files, and write a folder of labels."""
+    from fewlabel.cli.folders import fit_folder
+
     out = out or Path(f"{folder.resolve().name}-labelled")
     check_new_folder(out, force=force, source=folder)
     summary = fit_folder(folder, options, out=out, scheduler=scheduler)
