@@ -185,6 +185,7 @@ def _columns(rng: random.Random) -> dict[str, list[str]]:
 def table_case(rng: random.Random, made: dict[str, bytes]) -> Case:
     """A table of odd cells in some format, perhaps with changed bytes."""
     columns = _columns(rng)
+    columns.setdefault("colour", [_cell(rng) for _ in columns["y"]])  # the model wants it
     ending = rng.choice(["csv", "csv", "csv", "tsv", "jsonl", "parquet"])
     data = _written(columns, ending, rng)
     if rng.random() < 0.4:

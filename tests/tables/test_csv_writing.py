@@ -150,3 +150,11 @@ def test_zero_bytes_do_not_make_the_output_unreadable(tmp_path: Path):
         "a\ufffd": ["x\ufffdy", ""],
         "b": ["\ufffd", "'="],
     }
+
+
+@pytest.mark.parametrize("bad", [b"caf\xe9", b"\\ud800"])
+@pytest.mark.parametrize("place", [b'{"a": "%s", "b": "x"}\n', b'{"a": "x", "%s": "x"}\n'])
+def test_json_lines_that_are_no_utf8(bad: bytes, place: bytes, tmp_path: Path):
+    (tmp_path / "t.jsonl").write_bytes(place % bad)
+    with pytest.raises(UserError, match=r"UTF-8|JSON lines"):
+        read_table(tmp_path / "t.jsonl")

@@ -77,8 +77,8 @@ def fit_command(
 
 
 def _refuse_for_folder(options: FitOptions, model: Path | None, report: Path | None) -> None:
-    others = {"--model": model, "--report": report, "--truth": options.truth}
-    others |= {"--accept-error": options.accept_error}
+    others: dict[str, Any] = {"--model": model, "--report": report, "--truth": options.truth}
+    others["--accept-error"] = options.accept_error
     asked = [name for name, value in others.items() if value is not None]
     if asked:
         raise UserError(

@@ -30,6 +30,12 @@ def read_jsonl(data: bytes, name: str) -> pa.Table:
             read_options=pa_json.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
             parse_options=pa_json.ParseOptions(newlines_in_values=False),
         )
+        data.decode()
+        table.validate(full=True)  # half a surrogate pair is no character
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"'{name}' is not UTF-8.", "Name its encoding, for example --encoding latin-1."
+        ) from error
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise UserError(
             f"'{name}' is not a table in JSON lines: {shorten(error, 160)}.",
