@@ -368,7 +368,7 @@ def test_disk_full(small_disk: Path, fewlabel: Runner, tmp_path: Path):
     path = write_table(tmp_path)
     options = ["--target", "segment", "--learner", "forest", "--jobs", "1"]
     outputs = ["--out", small_disk / "out.csv", "--model", small_disk / "model.skops"]
-    (small_disk / "filler").write_bytes(b"x" * 200_000)
+    (small_disk / "filler").write_bytes(b"x" * 250_000)
     answer = fewlabel(tmp_path, "fit", path, *options, *outputs)
     assert answer.code == 1
     assert "No space left" in answer.err
