@@ -626,9 +626,9 @@ FORGED_CONTENT = {
     "shares of other classes": lambda c: promised(
         c, rule={"power": 1.0, "seen": 1.0, "shift": [1.0, 1.0, 1.0]}
     ),
-    "no plan": lambda c: setattr(c["encoder"], "plan_", []),
-    "a plan of unknown kinds": lambda c: vars(c["encoder"].plan_[0]).update(kind="magic"),
-    "a column less": lambda c: c["encoder"].plan_.pop(0),
+    "no plan": lambda c: c.update(plan=[]),
+    "a plan of unknown kinds": lambda c: c["plan"][0].update(kind="magic"),
+    "a column less": lambda c: c["plan"].pop(0),
     "no summary": lambda c: c.update(summary="[]"),
     "other classes": lambda c: c.update(final=with_classes(c["final"], ["x", "y"])),
     "no model": lambda c: c.update(final=None),

@@ -121,7 +121,7 @@ class Console:
         for k, name in enumerate(head):
             grid.add_column(name, justify="right" if k else "left")
         for row in rows:
-            grid.add_row(*map(harmless, row))
+            grid.add_row(*row)
         RichConsole(file=sys.stdout, markup=False, highlight=False).print(grid)
 
     def fail(self, message: str, remedy: str = "") -> None:
