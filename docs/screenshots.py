@@ -21,7 +21,7 @@ PICTURES = {
     "report-dark": (1180, 1392, True, 0),
     "report-phone": (390, 1500, False, 0),
     "report-rounds": (1180, 1330, False, "h-rounds"),
-    "report-phone-dark": (390, 1500, True, "h-classes"),
+    "report-phone-dark": (390, 1500, True, "h-accept"),
 }
 
 

@@ -102,8 +102,9 @@ def test_json_answer_and_progress(trained: Path):
     promise = answer["promise"]
     assert answer["data"]["n_accepted"] == promise["accepted"]["n"] == len(accepted) > 0
     # The CSV, the estimate and the truth are about the same labels.
-    doubt = [1 - float(row["segment_confidence"]) for row in filled]
-    assert promise["error"]["value"] == pytest.approx(np.mean(doubt), abs=1e-5)
+    doubt = np.mean([1 - float(row["segment_confidence"]) for row in accepted])
+    expected = min(doubt, promise["error"]["value"])
+    assert promise["accepted"]["expected_error"] == pytest.approx(expected, abs=1e-5)
     wrong = [row["segment_label"] != row["truth"] for row in filled]
     assert answer["truth"]["error"] == pytest.approx(np.mean(wrong))
     assert answer["files"]["model"] == "model.skops"

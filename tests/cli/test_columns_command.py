@@ -159,7 +159,7 @@ def test_decimal_commas_come_back(fewlabel, tmp_path):
     assert fewlabel(tmp_path, "predict", "m.skops", "t.csv", "--out", "p.csv").code == 0
     for name in ("o.csv", "p.csv"):
         head, *rows = (tmp_path / name).read_text().splitlines()
-        place = head.split(";").index("segment_vote")
+        place = head.split(";").index("segment_confidence")
         votes = [row.split(";")[place] for row in rows]
         assert any("," in vote for vote in votes)
         assert not any("." in vote for vote in votes)

@@ -85,6 +85,7 @@ def test_the_summary_reads_the_statement_of_the_estimator(fitted):
     assert stated == [error.value, error.low, error.high, error.n, error.assumes, error.safe]
     doubt = 1 - clf.confidence_[hidden]
     assert promise["accepted"]["expected_error"] == pytest.approx(doubt[accepted].mean())
+    assert promise["accepted"]["expected_error"] < error.value
     wrong = clf.transduction_[hidden] != y[hidden]
     assert truth["error"] == pytest.approx(wrong.mean())
     assert truth["accepted_error"] == pytest.approx(wrong[accepted].mean())
@@ -108,7 +109,9 @@ def test_the_curve_is_what_accept_and_checks_needed_say(fitted):
         if point["n"] == 0:
             assert point["checks"] is point["expected_error"] is None
             continue
-        assert point["expected_wrong"] == pytest.approx(doubt[accepted].sum())
+        expected = min(doubt[accepted].mean(), clf.error_.value)
+        assert point["expected_error"] == pytest.approx(expected)
+        assert point["expected_wrong"] == pytest.approx(expected * point["n"])
         assert point["lowest_confidence"] == pytest.approx(1 - doubt[accepted].max())
         n, most = point["n"], point["max_error"]
         assert point["checks_if_none_wrong"] == checks_needed(n, most)

@@ -34,9 +34,9 @@ from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.mixed_vote import MixedVote
 from fewlabel.tables import model_archive
+from fewlabel.tables.allowed_types import CLASSES, LIBRARY_TYPES, TELL_SKOPS
 from fewlabel.tables.model_archive import check_archive, read_archive, write_archive
 from fewlabel.tables.model_files import TableModel, load_model, save_model
-from fewlabel.tables.trusted_types import CLASSES, LIBRARY_TYPES, TELL_SKOPS
 from support.cli_tools import environment
 
 pa = pytest.importorskip("pyarrow")

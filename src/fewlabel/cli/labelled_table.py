@@ -49,7 +49,9 @@ class LabelledTable:
         name = f"{self.target}_confidence"
         if name not in self.table.column_names:
             return None
-        part = np.array(texts(self.table.column(name)), dtype=object)[self.inside]
+        # A table with decimal commas has them here, too.
+        cells = [text.replace(",", ".") for text in texts(self.table.column(name))]
+        part = np.array(cells, dtype=object)[self.inside]
         try:
             confidence = part.astype(np.float64)
         except ValueError:

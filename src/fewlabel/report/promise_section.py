@@ -58,6 +58,10 @@ def _point(view: FitView, max_error: float) -> dict[str, Any]:
     accepted = accepted_for(view, max_error)
     n, confidence = int(accepted.sum()), view.confidence[accepted]
     expected = float(1.0 - confidence.mean()) if n else float("nan")
+    # Accepted are the surest labels: no worse than all of them, where the mean doubt cannot be
+    # matched with a very small error.
+    if np.isfinite(view.clf.error_.value):
+        expected = min(expected, view.clf.error_.value)
     return {
         "max_error": max_error,
         "n": n,

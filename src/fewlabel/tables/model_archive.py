@@ -23,8 +23,8 @@ from typing import IO, Any
 import numpy as np
 
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel.tables.allowed_types import ALLOWED, CLASSES, KEYS, LOADERS, TELL_SKOPS
 from fewlabel.tables.model_checks import checked, with_packed_trees
-from fewlabel.tables.trusted_types import CLASSES, KEYS, LOADERS, TELL_SKOPS, TRUSTED
 
 FORMAT = "fewlabel model"
 FORMAT_VERSION = 2
@@ -48,7 +48,7 @@ def write_archive(content: Any, path: Path) -> None:
     Parameters
     ----------
     content : object
-        Of types that :mod:`fewlabel.tables.trusted_types` lists.
+        Of types that :mod:`fewlabel.tables.allowed_types` lists.
     path : Path
 
     Raises
@@ -270,7 +270,7 @@ def _untrusted(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         if "__class__" in node or "__loader__" in node:
             ours = node.get("__module__") == "fewlabel" and node.get("__class__") in CLASSES
-            if not ours and _path_of(node) not in TRUSTED:
+            if not ours and _path_of(node) not in ALLOWED:
                 yield _path_of(node)
             if node.get("__loader__") not in LOADERS:
                 yield str(node.get("__loader__"))

@@ -1,7 +1,7 @@
 """Model files: all that is needed to label the rows of a new table, in a file that runs no code.
 
 :mod:`fewlabel.tables.model_archive` says how such a file is written and checked,
-:mod:`fewlabel.tables.trusted_types` what it may contain.
+:mod:`fewlabel.tables.allowed_types` what it may contain.
 """
 
 from __future__ import annotations

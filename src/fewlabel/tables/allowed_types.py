@@ -1,7 +1,7 @@
 """What a model file may contain. Every other type is refused before anything is built.
 
 To store a class of ours, give it a key in ``CLASSES``; to store one of a library, add its path to
-``LIBRARY_TYPES``, or to ``UNKNOWN_TO_SKOPS`` if skops does not trust it by itself. Types whose
+``LIBRARY_TYPES``, or to ``UNKNOWN_TO_SKOPS`` if skops does not allow it by itself. Types whose
 methods run compiled code on unchecked indices need a check in
 :mod:`fewlabel.tables.model_checks`, too.
 """
@@ -69,7 +69,7 @@ UNKNOWN_TO_SKOPS = frozenset(
         "skrub._to_str.ToStr",
     }
 )
-"""The same; skops asks to be told that they are trusted."""
+"""The same; skops asks to be told of them."""
 
 LOADERS = frozenset(
     {
@@ -87,6 +87,6 @@ LOADERS = frozenset(
 )
 """How skops may rebuild them; loaders of functions, methods, partials and trees are not here."""
 
-TRUSTED = LIBRARY_TYPES | UNKNOWN_TO_SKOPS
+ALLOWED = LIBRARY_TYPES | UNKNOWN_TO_SKOPS
 TELL_SKOPS = [*CLASSES.values(), *sorted(UNKNOWN_TO_SKOPS)]
 KEYS = {path: key for key, path in CLASSES.items()}
