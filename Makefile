@@ -145,9 +145,16 @@ versions: $(READY)
 	test -x .venv-$(NAME)/bin/python || $(PYTHON) -m venv .venv-$(NAME)
 	.venv-$(NAME)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest hypothesis 'polars<2' $(WITH)
 	OMP_NUM_THREADS=1 .venv-$(NAME)/bin/python -m pytest -q tests/_core tests/bounds tests/tables tests/cli/test_cli.py \
-		tests/assess tests/selection tests/ensemble tests/test_self_learning.py \
+		tests/assess tests/selection tests/ensemble tests/self_learning \
 		-W 'ignore::pytest.PytestRemovedIn10Warning' \
 		-k 'not (test_sparse or by_hand or sparse_rows_give_the_same_table)'
+
+wheel: $(READY)  ## Build the wheel, install it into a bare environment and use it without extras
+	rm -rf dist .venv-wheel
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	$(BIN)/python -m benchmarks.wheel dist .venv-wheel/bin
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .venv-* fuzz-failures .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -73,6 +73,10 @@ def _point(view: FitView, max_error: float) -> dict[str, Any]:
     }
 
 
+# Of more rows than this the number of checks hardly depends on their number.
+_MANY_ROWS = 20_000
+
+
 def audit_checks(n: int, max_error: float, expected: float) -> dict[str, int | None]:
     """Random checks that would prove it: probably, and if none of them is wrong.
 
@@ -80,6 +84,7 @@ def audit_checks(n: int, max_error: float, expected: float) -> dict[str, int | N
     """
     if n == 0 or not 0.0 <= max_error < 1.0:
         return {"checks": None, "checks_if_none_wrong": None}
+    n = min(n, _MANY_ROWS)
     fewest = checks_needed(n, max_error)
     likely = None
     if np.isfinite(expected) and round(expected * n) <= allowed_wrong(n, max_error):
