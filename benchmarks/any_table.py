@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.__main__ import _machine, _table
+from benchmarks._page import machine, table
 
 NOTE = """
 Accuracy on the unlabelled rows, mean over {seeds} draws of the labels. *logistic regression* and
@@ -180,7 +180,7 @@ def run(name: str, seed: int) -> dict[str, Any]:
         record["seconds"] = time.process_time() - start
         if table.shape[1] == 1:
             record["by hand"] = _by_hand(table.iloc[:, 0], names, labeled, seed)
-    return record | {"machine": _machine()}
+    return record | {"machine": machine()}
 
 
 def _supervised(table: pd.DataFrame, names: np.ndarray, labeled: np.ndarray) -> dict[str, float]:
@@ -241,7 +241,7 @@ def page(records: list[dict[str, Any]]) -> str:
     n_seeds = len({record["seed"] for record in records})
     head = f"# Any table\n\nMade by `python -m benchmarks.any_table` ({'; '.join(machines)}).\n"
     lost = "\n".join(["## Where fewlabel is more than .01 behind", "", *(behind or ["Nowhere."])])
-    return head + NOTE.format(seeds=n_seeds) + f"\n{_table(lines)}\n\n{lost}\n"
+    return head + NOTE.format(seeds=n_seeds) + f"\n{table(lines)}\n\n{lost}\n"
 
 
 _SHOWN = ["logistic regression", "boosted trees", "by hand", "fewlabel", "seconds"]

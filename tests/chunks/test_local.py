@@ -203,7 +203,7 @@ def test_bounds_are_those_of_memory():
     for a, b in zip(mine, theirs):
         np.testing.assert_allclose(a.value, b.value, rtol=1e-9)
         assert (a.kind, a.applies, a.assumption) == (b.kind, b.applies, b.assumption)
-    with pytest.raises(ValueError, match="method `bounds` of those rows"):
+    with pytest.raises(ValueError, match="bounds_of_rows"):
         chunked.bounds(X[:L], Y[:L])
 
 

@@ -42,7 +42,7 @@ def test_statistics_and_bytes():
     assert rows[0]["times reading"] == "1"
     assert len(rows) == 3
     sizes = {row[""]: row["size"] for row in scaling.bytes_and_speed(500, 5, 200)}
-    assert sizes["kept of a row between rounds, 5 classes"] == "54 bytes"
+    assert sizes["kept of a row between rounds, 5 classes"] == "60 bytes"
 
 
 def test_every_table_of_the_page_has_a_command():

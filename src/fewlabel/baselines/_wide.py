@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import solve
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewlabel._core.arrays import Floats
@@ -126,9 +126,10 @@ class WideLDA(LinearDiscriminantAnalysis):
             diagonal += prior * shrinkage * (scaled**2).sum() / scaled.size * scale**2
             parts.append(np.sqrt(prior * (1.0 - shrinkage) / n) * centred)
         # A feature that never varies within a class would divide by 0.
-        diagonal = np.maximum(diagonal, 1e-10 * diagonal.max() if diagonal.max() > 0 else 1.0)
+        diagonal = np.maximum(diagonal, 1e-8 * diagonal.max() if diagonal.max() > 0 else 1.0)
         A = np.concatenate(parts)
         weighted = A / diagonal
         inner = np.eye(len(A)) + weighted @ A.T
         M = self.means_ / diagonal
-        return M - cho_solve(cho_factor(inner), A @ M.T).T @ weighted
+        # Symmetric and positive, but for rounding: features may differ in scale by many orders.
+        return M - solve(inner, A @ M.T, assume_a="sym").T @ weighted

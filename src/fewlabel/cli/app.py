@@ -184,39 +184,17 @@ def bounds(
 
 @app.command()
 def audit(
-    table: Annotated[Path, typer.Argument(help="A table that `fewlabel fit --out` wrote.")],
-    target: Annotated[
-        str | None,
-        typer.Option(help="Column whose labels to audit.", show_default="the one with labels"),
-    ] = None,
-    draw: Annotated[
-        int | None, typer.Option(help="Draw so many rows to check, at random.", min=1)
-    ] = None,
-    checked: Annotated[
-        Path | None, typer.Option(help="The drawn rows with the right labels filled in.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write the drawn rows here; with --checked the corrected table."),
-    ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Audit all labels, not the accepted ones only.")
-    ] = False,
-    confidence: Annotated[str, typer.Option(help="Of the guarantee.")] = "95%",
-    goal: Annotated[
-        str | None, typer.Option(help="Share of wrong labels to live with, such as 5%.")
-    ] = None,
-    sequential: Annotated[
-        bool,
-        typer.Option(
-            "--sequential",
-            help="Check row after row and stop at will: the limit holds at every moment.",
-        ),
-    ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Seed of the draw.", min=0, max=2**63, show_default="a new one"),
-    ] = None,
+    ctx: typer.Context,
+    table: opt.LabelledTable,
+    target: opt.AuditTarget = None,
+    draw: opt.Draw = None,
+    checked: opt.Checked = None,
+    out: opt.AuditOut = None,
+    every: opt.Every = False,
+    confidence: opt.ConfidenceLevel = "95%",
+    goal: opt.Goal = None,
+    sequential: opt.Sequential = False,
+    seed: opt.DrawSeed = None,
     encoding: opt.Encoding = "utf-8",
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -232,20 +210,11 @@ def audit(
         from fewlabel.cli.audit import AuditOptions, audit_command
         from fewlabel.cli.shares import share
 
-        options = AuditOptions(
-            target=target,
-            draw=draw,
-            checked=checked,
-            every=every,
-            sequential=sequential,
-            confidence=share(confidence, "--confidence"),
-            goal=None if goal is None else share(goal, "--goal"),
-            seed=seed,
-            out=out,
-            force=force,
-            encoding=encoding,
-        )
-        audit_command(console, table, options)
+        names = {field.name for field in fields(AuditOptions)} & set(ctx.params)
+        given = {name: ctx.params[name] for name in names}
+        given["confidence"] = share(confidence, "--confidence")
+        given["goal"] = None if goal is None else share(goal, "--goal")
+        audit_command(console, table, AuditOptions(**given))
 
 
 @app.command()

@@ -150,3 +150,30 @@ PerClass = Annotated[
     bool,
     typer.Option("--per-class", help="Some rows of each class were labelled, not random ones."),
 ]
+LabelledTable = Annotated[Path, typer.Argument(help="A table that `fewlabel fit --out` wrote.")]
+AuditTarget = Annotated[
+    str | None,
+    typer.Option(help="Column whose labels to audit.", show_default="the one with labels"),
+]
+Draw = Annotated[int | None, typer.Option(help="Draw so many rows to check, at random.", min=1)]
+Checked = Annotated[
+    Path | None, typer.Option(help="The drawn rows with the right labels filled in.")
+]
+AuditOut = Annotated[
+    Path | None,
+    typer.Option(help="Write the drawn rows here; with --checked the corrected table."),
+]
+Every = Annotated[bool, typer.Option("--all", help="Audit all labels, not the accepted ones only.")]
+ConfidenceLevel = Annotated[str, typer.Option("--confidence", help="Of the guarantee.")]
+Goal = Annotated[str | None, typer.Option(help="Share of wrong labels to live with, such as 5%.")]
+Sequential = Annotated[
+    bool,
+    typer.Option(
+        "--sequential",
+        help="Check row after row and stop at will: the limit holds at every moment.",
+    ),
+]
+DrawSeed = Annotated[
+    int | None,
+    typer.Option("--seed", help="Seed of the draw.", min=0, max=2**63, show_default="a new one"),
+]

@@ -62,7 +62,7 @@ def needs_encoding(X: Any) -> bool:
 
 
 def has_other_than_numbers(X: Any) -> bool:
-    """Whether a frame or an array of objects holds anything but numbers and missing ones.
+    """Whether a frame holds anything but numbers and missing ones; arrays are no frames.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def has_other_than_numbers(X: Any) -> bool:
         return not all(column.dtype.is_numeric() for column in X.get_columns())
     if hasattr(X, "select_dtypes"):  # pandas
         return bool(X.select_dtypes("number").shape[1] < X.shape[1])
-    return needs_encoding(X)
+    return _is_arrow(X)
 
 
 def _complete(column: Any) -> bool:

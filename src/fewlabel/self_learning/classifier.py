@@ -13,7 +13,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from fewlabel._core.arrays import Floats
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.checks import check_weights
 from fewlabel._core.scikit import (
     HasMethods,
@@ -281,12 +281,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         if rows.out is not None:
             check_out(rows.out)  # now, not after hours of work
         X = self._checked_rows(X, reset=True)
-        codes, self.classes_ = encode_target(y, self.missing_label)
-        if len(codes) != n_rows(X) or (codes == UNLABELED).any():
-            raise ValueError(
-                f"With `unlabeled`, X and y are the labelled rows only: a label for each row of X. "
-                f"Got {n_rows(X)} rows and {int((codes != UNLABELED).sum())} labels."
-            )
+        codes = self._codes_of_labeled(X, y)
         weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
         self.labeled_weight_ = unequal(weight)
         seed, sample_seed = self._seeds()
@@ -315,6 +310,16 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         self._keep_outcome(outcome)
         self._keep_sample(outcome.finished, label_proba)
         return self
+
+    def _codes_of_labeled(self, X: Any, y: ArrayLike) -> Ints:
+        """Class codes of rows that must all have a label; sets ``classes_``."""
+        codes, self.classes_ = encode_target(y, self.missing_label)
+        if len(codes) != n_rows(X) or (codes == UNLABELED).any():
+            raise ValueError(
+                f"With `unlabeled`, X and y are the labelled rows only: a label for each row of X. "
+                f"Got {n_rows(X)} rows and {int((codes != UNLABELED).sum())} labels."
+            )
+        return codes
 
     def _bounding_power(self, initial: Any) -> float:
         self.initial_estimator_ = initial

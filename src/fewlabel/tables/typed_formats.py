@@ -60,6 +60,8 @@ def read_json(data: bytes, name: str) -> pa.Table:
             f"'{name}' is a JSON array of something else than objects.",
             'Each row must be one object, such as {"age": 31, "segment": "a"}.',
         )
+    if not rows:
+        raise UserError(f"'{name}' is an empty JSON array.", "A table needs rows.")
     names = list(dict.fromkeys(key for row in rows for key in row))
     return _flat(_of_rows(names, [[row.get(key) for key in names] for row in rows]), name)
 
