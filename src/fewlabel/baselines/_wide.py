@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewlabel._core.arrays import Floats
@@ -125,11 +124,11 @@ class WideLDA(LinearDiscriminantAnalysis):
             shrinkage = spherical_shrinkage(scaled)
             diagonal += prior * shrinkage * (scaled**2).sum() / scaled.size * scale**2
             parts.append(np.sqrt(prior * (1.0 - shrinkage) / n) * centred)
-        # A feature that never varies within a class would divide by 0.
-        diagonal = np.maximum(diagonal, 1e-8 * diagonal.max() if diagonal.max() > 0 else 1.0)
         A = np.concatenate(parts)
+        # A feature that never varies within a class, or no shrinkage, would divide by 0.
+        least = 1e-4 * max(diagonal.max(), float((A**2).sum()) / A.shape[1])
+        diagonal = np.maximum(diagonal, least if least > 0 else 1.0)
         weighted = A / diagonal
         inner = np.eye(len(A)) + weighted @ A.T
         M = self.means_ / diagonal
-        # Symmetric and positive, but for rounding: features may differ in scale by many orders.
-        return M - solve(inner, A @ M.T, assume_a="sym").T @ weighted
+        return M - np.linalg.solve(inner, A @ M.T).T @ weighted
