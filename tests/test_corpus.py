@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 
-from benchmarks.fuzz import Case, corpus, run
+from benchmarks.fuzz import corpus, run
+from benchmarks.fuzz_inputs import Case
 
 
 @pytest.mark.parametrize("case", corpus(), ids=lambda case: case.kind)
