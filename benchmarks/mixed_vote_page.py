@@ -302,7 +302,7 @@ def _cost(lines: list[Line]) -> Iterator[str]:
                 "FewLabelClassifier": f"{mixed['cpu']:.1f} s",
                 "ratio": f"**{mixed['cpu'] / forest['cpu']:.2f}**",
                 "accuracy": f"{number(forest['accuracy'])} → {number(mixed['accuracy'])}",
-                "left out": ", ".join(line["left_out"]) or "nobody",
+                "left out": ", ".join(line["left_out"]) or "none",
             }
         )
     yield table(rows)

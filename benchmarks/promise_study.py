@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import promise_data as data
-from fewlabel import FewLabelClassifier
 from fewlabel.assess.accept import accept_mask
 from fewlabel.assess.calibration import bounding_power, calibrated, for_bounds, match_confidence
 from fewlabel.assess.error_estimate import Assessment, assess_labels
@@ -25,25 +24,9 @@ from fewlabel.assess.held_out import held_out_votes
 from fewlabel.assess.limits import of_finite_population, share_limits
 from fewlabel.assess.out_of_sample import JudgedRows, judge, wrong_rows
 from fewlabel.bounds.thresholds import threshold_curves
-from fewlabel.ensemble.mixed_vote import Mixer, Trained
 from fewlabel.ensemble.posterior import gibbs_posterior
 
 MAX_UNLABELED = 800
-
-
-class _Mixer(Mixer):
-    """Keeps the held-out votes of every family."""
-
-    def train_families(self, training: Any) -> list[Trained]:
-        self.trained = super().train_families(training)
-        return self.trained
-
-
-class _Recording(FewLabelClassifier):
-    def _base_estimator(self, seed: int) -> Mixer:
-        base = super()._base_estimator(seed)
-        self.mixer = _Mixer(base.families, self, seed)
-        return self.mixer
 
 
 def collect(name: str, per_class: int, seed: int, base: str) -> dict[str, Any] | None:
@@ -52,7 +35,7 @@ def collect(name: str, per_class: int, seed: int, base: str) -> dict[str, Any] |
     if split is None:
         return None
     X, y, labeled = split
-    clf = _Recording(random_state=seed) if base == "mixed vote" else data.make(base, seed)
+    clf = data.make(base, seed)
     start = time.process_time()
     clf.fit(X, np.where(labeled, y, -1))
     seconds = time.process_time() - start
@@ -60,10 +43,10 @@ def collect(name: str, per_class: int, seed: int, base: str) -> dict[str, Any] |
     truth = np.searchsorted(clf.classes_, y[~labeled])
     known = np.isin(y[~labeled], clf.classes_)
     if base == "mixed vote":
-        each = np.stack([t.held_out for t in clf.mixer.trained])
+        each = clf.initial_estimator_.evidence_.held_out
         weights = clf.posterior_.weights
     else:
-        each = held_out_votes(clf.initial_estimator_, X[labeled], y[labeled])[None]
+        each = held_out_votes(clf.initial_estimator_, X[labeled], y[labeled])[0][None]
         weights = np.ones(1)
     return {
         "each": each.astype(np.float32),

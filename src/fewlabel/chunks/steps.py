@@ -84,7 +84,7 @@ def merge_statistics(parts: Sequence[Statistics | None]) -> Statistics | None:
 # --- what stays the same during a fit --------------------------------------------------------
 
 
-class Drawn(NamedTuple):
+class TrainingSample(NamedTuple):
     """Pseudo-labelled rows to train on, their pseudo-labels, and the weights that they came with.
 
     ``weight`` is None where the user gave none.
@@ -128,7 +128,7 @@ class Task:
     seed: int = 0
     fit_params: dict[str, Any] = field(default_factory=dict)
 
-    def training_set(self, drawn: Drawn | None, n_pseudo_labeled: Ints) -> TrainingSet:
+    def training_set(self, drawn: TrainingSample | None, n_pseudo_labeled: Ints) -> TrainingSet:
         """The labelled rows, and those drawn of the pseudo-labelled ones (counts per class)."""
         if drawn is None:
             return TrainingSet(self.X, self.codes, self.classes, self.weight, self.fit_params)
@@ -225,7 +225,7 @@ def pseudo_label(chunk: Chunk, *, thresholds: Floats, iteration: int) -> tuple[M
     return {"marks": marks}, len(rows)
 
 
-def draw(chunk: Chunk, *, take: Ints, seed: int) -> tuple[Made, Drawn | None]:
+def draw(chunk: Chunk, *, take: Ints, seed: int) -> tuple[Made, TrainingSample | None]:
     """Draw so many pseudo-labelled rows of each class, without replacement."""
     rng = np.random.default_rng([seed, chunk["position"]])
     code = chunk["marks"]["code"]
@@ -238,19 +238,21 @@ def draw(chunk: Chunk, *, take: Ints, seed: int) -> tuple[Made, Drawn | None]:
     rows = np.sort(np.concatenate(kept))
     weight = chunk.get("weight")
     own = None if weight is None else weight[rows]
-    return {}, Drawn(take_rows(chunk["X"], rows), code[rows].astype(np.intp), own)
+    return {}, TrainingSample(take_rows(chunk["X"], rows), code[rows].astype(np.intp), own)
 
 
-def merge_drawn(parts: Sequence[Drawn | None]) -> Drawn | None:
+def merge_drawn(parts: Sequence[TrainingSample | None]) -> TrainingSample | None:
     """Rows drawn from all chunks."""
     present = [part for part in parts if part is not None]
     if len(present) < 2:
         return present[0] if present else None
     codes = np.concatenate([part.codes for part in present])
-    return Drawn(join_rows([part.X for part in present]), codes)
+    return TrainingSample(join_rows([part.X for part in present]), codes)
 
 
-def train(drawn: Drawn | None, previous: Any, *, task: Task, n_pseudo_labeled: Ints) -> Any:
+def train(
+    drawn: TrainingSample | None, previous: Any, *, task: Task, n_pseudo_labeled: Ints
+) -> Any:
     """The model that is trained on rows drawn from all chunks."""
     return task.learner.train(task.training_set(drawn, n_pseudo_labeled), previous)
 

@@ -16,7 +16,7 @@ from fewlabel.bounds.realised import realised_error_quantile
 from fewlabel.bounds.thresholds import search_thresholds
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 from fewlabel.bounds.votes import bayes_risk, vote_matrix
-from fewlabel.encoding.plan import few_lines
+from fewlabel.encoding.plan import first_lines
 from fewlabel.tables.model_files import load_model
 from fewlabel.tables.reading import read_table
 from fewlabel.tables.target_column import require_column, target_labels
@@ -179,7 +179,7 @@ def _of_model(table: pa.Table, path: Path) -> Subject:
         for_bounds(first, power),
         [str(name) for name in model.final.classes_],
         MODEL.format(power=told),
-        tuple(few_lines(notes)),
+        tuple(first_lines(notes)),
     )
 
 

@@ -26,7 +26,7 @@ from fewlabel.cli.table_columns import (
 )
 from fewlabel.encoding.columns import Column
 from fewlabel.encoding.encoder import TableEncoder
-from fewlabel.encoding.plan import few_lines, left_out_lines
+from fewlabel.encoding.plan import first_lines, left_out_lines
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.few_label import FewLabelClassifier
 from fewlabel.report.summarize import summarize, without_cells
@@ -276,7 +276,7 @@ def predict_table(
     }
     kind = model.summary.get("data", {}).get("target_type", "string")
     table = append_columns(with_notation(table, model.plan), columns, model.target, kind)
-    return table, few_lines(notes)
+    return table, first_lines(notes)
 
 
 # --- output ----------------------------------------------------------------------------------

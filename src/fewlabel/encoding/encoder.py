@@ -18,7 +18,7 @@ from fewlabel.encoding.cells import empty_cells, plain_column
 from fewlabel.encoding.columns import MOSTLY, Column
 from fewlabel.encoding.features import features_of
 from fewlabel.encoding.frames import as_table, column_names, needs_encoding
-from fewlabel.encoding.plan import Asked, date_pairs, few_lines, make_plan, with_pairs
+from fewlabel.encoding.plan import Asked, date_pairs, first_lines, make_plan, with_pairs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,7 +143,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         features, notes = self.encode(X)
         if notes:
-            warnings.warn("; ".join(few_lines(notes)), stacklevel=2)
+            warnings.warn("; ".join(first_lines(notes)), stacklevel=2)
         return features
 
     def encode(self, X: Any, *, readable: float = MOSTLY) -> tuple[Any, list[str]]:
@@ -252,7 +252,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         told = [
             f"column '{shorten(c.name)}' was left out: {c.treatment}" for c in plan if _leaks(c)
         ]
-        lines = few_lines([*told, *self.warned_])
+        lines = first_lines([*told, *self.warned_])
         if lines:
             warnings.warn("; ".join(lines), stacklevel=4)
 

@@ -189,14 +189,14 @@ def with_pairs(plan: Sequence[Column], pairs: Sequence[tuple[str, str]]) -> list
 def left_out_lines(plan: Iterable[Column], asked: Iterable[str]) -> list[str]:
     """Tell which columns are left out though nobody asked for it."""
     asked = set(asked)
-    return few_lines(
+    return first_lines(
         f"column '{shorten(column.name)}' was left out: {column.treatment}"
         for column in plan
         if not column.used and column.name not in asked
     )
 
 
-def few_lines(about_columns: Iterable[str]) -> list[str]:
+def first_lines(about_columns: Iterable[str]) -> list[str]:
     """The first lines, and how many more there are: a table may have thousands of columns."""
     lines = list(about_columns)
     n_more = len(lines) - _LINES

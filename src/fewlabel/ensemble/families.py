@@ -52,8 +52,8 @@ class Family:
         Whether it can learn from sparse rows.
     learns_from : int or None
         Of how many unlabelled rows a transductive family sees a sample; None: all.
-    power : float
-        Exponent with which its time grows with the number of rows.
+    cost_exponent : float
+        With which its time grows with the number of rows.
     most_classes : int or None
         With how many classes it can deal.
     """
@@ -66,7 +66,7 @@ class Family:
     refitted: bool = True
     sparse: bool = True
     learns_from: int | None = None
-    power: float = 1.0
+    cost_exponent: float = 1.0
     most_classes: int | None = None
 
 
@@ -112,13 +112,13 @@ FAMILIES: dict[str, Family] = {
             refitted=False,
             learns_from=_SAMPLE,
         ),
-        Family("spreading", "label spreading", _spreading, "range", power=2.0),
+        Family("spreading", "label spreading", _spreading, "range", cost_exponent=2.0),
         Family(
             "spreading_standard",
             "label spreading, standardised",
             _spreading,
             "standard",
-            power=2.0,
+            cost_exponent=2.0,
         ),
     )
 }

@@ -217,7 +217,8 @@ class FamilyTrainer:
             return 0.0  # the real fit will say what is wrong
         voted = perf_counter()
         growth = n_rows(self.X) / len(rows)
-        in_fit = growth**family.power if family.learns_from is None and voter.transductive else 1.0
+        sees_all = family.learns_from is None and voter.transductive
+        in_fit = growth**family.cost_exponent if sees_all else 1.0
         # A machine over its support vectors votes more slowly the more rows it was trained on.
         more_support = 1.0
         if hasattr(voter.model, "support_vectors_"):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.decomposition import PCA
 
+from fewlabel._core.arrays import Floats
 from fewlabel.network.weights import Array
 
 LARGEST = 5.0  # standard deviations at which values are clipped, as in training
@@ -22,7 +23,6 @@ SAMPLE = 4_000  # rows from which scales, ranks and components are taken
 _SMALLEST_SCALE = 1e-9
 
 Scaling = Literal["standard", "ranks", "raw"]
-Floats = NDArray[np.float64]
 
 
 class Scaler:

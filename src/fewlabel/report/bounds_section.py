@@ -45,12 +45,12 @@ def bounds_of(view: FitView, known: Truth | None, shown: Ints) -> dict[str, Any]
 def bounds_assumption(view: FitView) -> str:
     """What the numbers are, and what they assume."""
     choice, power = view.clf.label_proba, view.clf.paper_bounds_.power
-    stand_in = _STANDS_FOR.get(choice) if isinstance(choice, str) else None
-    stand_in = stand_in or "the given label probabilities"
+    source = _STANDS_FOR.get(choice) if isinstance(choice, str) else None
+    source = source or "the given label probabilities"
     if power != 1.0:
-        stand_in += f", calibrated on held-out labelled rows (power {power:.2f}),"
+        source += f", calibrated on held-out labelled rows (power {power:.2f}),"
     text = (
-        f"Bounds of the expected error if {stand_in} were the true P(Y|x). They are not, so all of "
+        f"Bounds of the expected error if {source} were the true P(Y|x). They are not, so all of "
         f"this is estimated; read the estimate above first."
     )
     return text + (_TWO_CLASSES if view.n_classes == 2 else "")
