@@ -38,6 +38,8 @@ def become_command(case: dict[str, Any], out: Path, err: Path) -> None:
         os.chdir(case["cwd"])
         for number, path in ((1, out), (2, err)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
+        # Whoever forked may have put something else in their place, as a test runner does.
+        sys.stdout, sys.stderr = (os.fdopen(n, "w", closefd=False) for n in (1, 2))
         sys.argv = ["fewlabel", *case["args"]]
         main()
         code = 0

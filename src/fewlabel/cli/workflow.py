@@ -122,6 +122,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     start = time.perf_counter()
     given = _read(path, options)
     clf, caught = _learn(given.X, given.labels, options)
+    clf.name_features(given.encoder.get_feature_names_out().tolist())
     options.progress("estimating the error")
     summary = _summary(path.name, given, clf, options, caught)
     summary["settings"]["learner"] = options.learner or "mixed"

@@ -135,13 +135,23 @@ def _without_leaks(
     return plan, [f"column '{shorten(name)}': {why}" for name, why in shifted.items()]
 
 
+def _fingerprint(cells: pa.ChunkedArray) -> str:
+    """The first cells as text; Python has no moments of far years, numbers they have."""
+    import pyarrow as pa
+
+    first = cells.slice(0, _FINGERPRINT_ROWS)
+    if pa.types.is_temporal(first.type):
+        first = first.cast(pa.int32() if first.type.bit_width == 32 else pa.int64())
+    return str(first.to_pylist())
+
+
 def _without_duplicates(table: pa.Table, plan: list[Column], asked: Asked) -> list[Column]:
     seen: dict[str, str] = {}
     for i, column in enumerate(plan):
         if not column.used or column.name in asked.kinds:
             continue
         cells = plain_column(table.column(column.name))
-        key = f"{column.kind} {cells.slice(0, _FINGERPRINT_ROWS).to_pylist()}"
+        key = f"{column.kind} {_fingerprint(cells)}"
         if key in seen and _are_equal(cells, plain_column(table.column(seen[key]))):
             why = f"the same as column '{shorten(seen[key])}'"
             plan[i] = Column(column.name, "left out", why)

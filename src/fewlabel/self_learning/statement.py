@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -60,6 +61,7 @@ class LabelStatements:
     _transduction: Transduction
     _assessment: FitAssessment | None = None
     _paper_bounds: PaperBounds | None = None
+    _names: list[str] | None = None
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
         raise NotImplementedError
@@ -111,7 +113,20 @@ class LabelStatements:
         )
         return replace(found, error=found.error.flagged(*check.notes))
 
+    def name_features(self, names: Sequence[str]) -> Self:
+        """Give the columns of an array the names that messages shall call them by.
+
+        Parameters
+        ----------
+        names : sequence of str
+            One for each column of X.
+        """
+        self._names = list(names)
+        return self
+
     def _feature_names(self) -> Any:
+        if self._names is not None:
+            return self._names
         encoder = getattr(self, "table_encoder_", None)
         if encoder is not None:
             return encoder.get_feature_names_out().tolist()
