@@ -66,6 +66,7 @@ def expected_failures(estimator):
         SelfLearningClassifier(LogisticRegression()),
         SelfLearningClassifier(GaussianNB(), policy="fixed", max_iter=3),
         SelfLearningClassifier(RandomForestClassifier(10, random_state=0), max_train=5),
+        SelfLearningClassifier(n_jobs=1),
     ],
     expected_failed_checks=expected_failures,
 )
