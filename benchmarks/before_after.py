@@ -39,7 +39,6 @@ else:
         20, max_depth=12, random_state=0)
     clf = SelfLearningClassifier(base, max_iter=5)
 target = np.where(np.arange(len(y)) % 40 == 0, y, -1)
-small = target.copy()
 SelfLearningClassifier(GaussianNB(), max_iter=1).fit(X[:2000], target[:2000])
 start = time.process_time()
 clf.fit(X, target)

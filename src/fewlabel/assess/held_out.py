@@ -227,4 +227,9 @@ def held_out_votes(
         except NoOutOfBagVoteError:
             pass
     votes = cross_fitted_votes(fitted, X, y, n_splits=N_FOLDS, sample_weight=sample_weight)
-    return votes, 1.0 - 1.0 / max(2, min(N_FOLDS, len(votes)))
+    return votes, trained_share(len(votes))
+
+
+def trained_share(n: int) -> float:
+    """Share of n rows that a cross-fitted voter learned from."""
+    return 1.0 - 1.0 / max(2, min(N_FOLDS, n))

@@ -21,6 +21,7 @@ from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.calibration import calibrated, calibration_power
 from fewlabel.assess.held_out import (
     CANNOT_LEARN,
+    N_FOLDS,
     cross_fit,
     folds_of,
     rows_with_weight,
@@ -32,7 +33,6 @@ from fewlabel.bounds.votes import vote_matrix
 from fewlabel.ensemble.families import FAMILIES, Family, RangeScaler, Voter
 from fewlabel.network.classifier import PriorNetworkClassifier
 
-N_FOLDS = 5
 TRIED_ROWS = 2_000
 """Unlabelled rows of the trial that tells how long a family would take."""
 ALWAYS_FAST = 20_000

@@ -16,8 +16,9 @@ from fewlabel._core.arrays import Ints
 from fewlabel._core.scikit import Interval, validate_data
 from fewlabel.assess.assessment import HeldOut
 from fewlabel.assess.error_estimate import Labels
+from fewlabel.assess.held_out import trained_share
 from fewlabel.ensemble.families import families_of
-from fewlabel.ensemble.family_trainer import N_FOLDS, FamilyTrainer
+from fewlabel.ensemble.family_trainer import FamilyTrainer
 from fewlabel.ensemble.learner import MixedVoteLearner, gibbs_weights
 from fewlabel.ensemble.mixed_vote import VoterRecord
 from fewlabel.selection.policies import Policy
@@ -171,7 +172,7 @@ class FewLabelClassifier(SelfLearner):
         evidence, codes = self.initial_estimator_.evidence_, self._labeled_rows[1]
         scored = evidence.scored
         rule = partial(gibbs_weights, inverse_temperature=self.inverse_temperature)
-        share = 1.0 - 1.0 / max(2, min(N_FOLDS, len(scored)))
+        share = trained_share(len(scored))
         return HeldOut(evidence.held_out[:, scored], codes[scored], rule, share)
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
