@@ -108,9 +108,6 @@ example: $(READY)  ## Run the example of the documentation, write its output int
 screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
 	$(BIN)/python docs/screenshots.py
 
-report-calibration: $(READY)  ## Compare the report's bounds with the true error, write docs/report_calibration.md
-	$(BIN)/python -m benchmarks.report_calibration --write docs/report_calibration.md
-
 csv-scale: $(READY)  ## Measure `fewlabel fit` on a CSV of a million rows, write docs/csv_scale.md (slow)
 	$(BIN)/python -m benchmarks.csv_scale --records results/csv_scale.jsonl --write docs/csv_scale.md
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewlabel._core.arrays import Ints
 from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.assess.promise import Promise
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.cli.table_columns import (
     columns_left_out,
@@ -131,7 +130,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
         encoder=given.encoder,
         first=clf.initial_estimator_,
         final=clf.estimator_,
-        promise=Promise.of(clf.assessment_, clf.paper_bounds_.power, options.max_error),
+        promise=replace(clf.assessment_.promise, max_error=options.max_error),
         target=options.target,
         summary=without_cells(summary),
     )
