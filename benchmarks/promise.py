@@ -139,13 +139,13 @@ def _key(record: dict[str, Any]) -> Spec:
     return tuple(record[key] for key in KEYS)  # type: ignore[return-value]
 
 
-def run(specs: Iterable[Spec], jobs: int) -> None:
+def run(specs: Iterable[Spec], jobs: int, path: Path = RECORDS) -> None:
     """Measure what has no record yet; a fit that fails stops the run."""
-    done = {_key(record) for record in read_records()}
+    done = {_key(record) for record in [*read_records(), *read_records(path)]}
     left = [spec for spec in specs if spec not in done]
     # A fresh process each: one thread, and memory that goes back.
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
-    with RecordWriter(RECORDS) as writer, pool:
+    with RecordWriter(path) as writer, pool:
         futures = [pool.submit(measure, spec) for spec in left]
         try:
             for n, future in enumerate(as_completed(futures), 1):
@@ -166,6 +166,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", nargs="+", default=list(data.NAMES))
     parser.add_argument("--bases", nargs="+", default=list(data.BASES))
     parser.add_argument("--draws", nargs="+", default=list(data.DRAWS))
+    parser.add_argument("--records", type=Path, default=RECORDS, help="where new records go")
     options = parser.parse_args(arguments)
     if options.command == "page":
         write_page(read_records(), PAGE)
@@ -175,7 +176,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     wanted = [spec for spec in specs if spec[4] == "random" or spec[2] in FEWER_SEEDS]
     # All sets for one seed before the next: a run that is stopped has something of everything.
-    run(sorted(wanted, key=lambda spec: spec[2]), options.jobs)
+    run(sorted(wanted, key=lambda spec: spec[2]), options.jobs, options.records)
 
 
 if __name__ == "__main__":

@@ -84,9 +84,8 @@ def test_records_and_page(tmp_path, monkeypatch):
 
 
 def test_what_is_measured_is_not_measured_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(promise, "RECORDS", tmp_path / "promise.jsonl")
     done = {"data": "wine", "per_class": 4, "seed": 4000, "base": "tree", "draw": "random"}
-    monkeypatch.setattr(promise, "read_records", lambda: [done])
+    monkeypatch.setattr(promise, "read_records", lambda path=None: [done])
     asked = []
 
     class Pool:
@@ -102,6 +101,6 @@ def test_what_is_measured_is_not_measured_again(tmp_path, monkeypatch):
     monkeypatch.setattr(promise, "ProcessPoolExecutor", Pool)
     monkeypatch.setattr(promise, "as_completed", lambda futures: futures)
     old, new = ("wine", 4, 4000, "tree", "random"), ("wine", 4, 4001, "tree", "random")
-    promise.run([old, new], 1)
+    promise.run([old, new], 1, tmp_path / "promise.jsonl")
     assert asked == [new]
     assert json.loads((tmp_path / "promise.jsonl").read_text())["seed"] == 4001

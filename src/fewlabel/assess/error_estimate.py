@@ -11,8 +11,8 @@ labels. Five corrections make a good estimate of them:
   counts as wrong (the Good-Turing estimate of what is unseen).
 - The unlabelled rows have votes, too: the mean doubt of calibrated votes counts as if it came from
   a few more labelled rows.
-- A few labelled rows that are all right do not mean that nothing is wrong: what is known of other
-  tables counts as a few rows, too.
+- A few labelled rows that are all right do not mean that nothing is wrong: an error that is common
+  on other tables counts as a few rows, too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Labels = Literal["random", "per class"]
 # Chosen by `python -m benchmarks.promise_study scan --seeds 1000 3999`.
 _CURVE = 0.4  # the error falls about like n**-0.4
 _DOUBT_ROWS = 20.0  # labelled rows that the mean doubt of the unlabelled rows is worth
-_PRIOR_ROWS, _PRIOR_ERROR = 4.0, 0.3  # what is known before the first label, and its weight
+_PRIOR_ROWS, _PRIOR_ERROR = 4.0, 0.3  # an error that is common, and its weight
 _MORE_ROWS = 2.0  # what it adds to the rows behind the limits
 _CAUTION = 0.2  # how far from the estimate to its upper limit the cautious error is
 
@@ -151,8 +151,8 @@ def assess_labels(
 
     with the mean out-of-sample error :math:`\bar e` of the l labelled rows, the share s of them
     that a held-out voter learned from, and the mean doubt :math:`\bar d` about the labels of the
-    unlabelled rows, by temperature-scaled first votes, which counts as m = 20 rows. Before the
-    first label an error of 30 % is as likely as any; that counts as 4 rows. The limits are those of
+    unlabelled rows, by temperature-scaled first votes, which counts as m = 20 rows. An error of
+    30 % counts as 4 rows: a few rows that are all right prove little. The limits are those of
     Clopper and Pearson.
 
     Parameters
