@@ -22,8 +22,12 @@ def main() -> None:
             if device == "cuda":
                 torch.cuda.synchronize()
             seconds = (time.perf_counter() - start) / plan.chunk_steps
-        line = {"rows": n_rows, "columns": n_columns, "tasks": len(tasks[0])}
-        line["seconds_a_step"] = seconds
+        line = {
+            "rows": n_rows,
+            "columns": n_columns,
+            "tasks": len(tasks[0]),
+            "seconds_a_step": seconds,
+        }
         sys.stdout.write(f"{json.dumps(line)}\n")
 
 
