@@ -116,7 +116,8 @@ def as_components(draw: Draw, x: Tensor, n_components: int) -> Tensor:
         v = torch.bmm(covariance, v)
         root, _ = torch.linalg.cholesky_ex(torch.bmm(v.mT, v))
         v = torch.linalg.solve_triangular(root, v.mT, upper=False).mT
-    return torch.bmm(x, v.to(x.dtype))
+    # A covariance of deficient rank may have no Cholesky root in double precision: no components.
+    return torch.bmm(x, torch.nan_to_num(v, nan=0.0, posinf=0.0, neginf=0.0).to(x.dtype))
 
 
 def importance(draw: Draw, components: Tensor) -> Tensor:

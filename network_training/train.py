@@ -108,7 +108,7 @@ class Trainer:
         self.model = model.to(self.device)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
         self.optimisers = optimisers(self.model, options.optimiser, options.lr)
-        self.step, self.seconds = 0, 0.0
+        self.step, self.seconds, self.left_out = 0, 0.0, 0
         if options.start:
             self._start(options.start)
         if options.checkpoint.exists():
@@ -203,9 +203,13 @@ class Trainer:
                 group["lr"] = group["base"] * factor
         loss, _, _ = loss_of(self.model, tasks)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        # One table with a number that is none must not end the run: it is left out.
+        finite = bool(torch.isfinite(norm))
+        self.left_out += not finite
         for optimiser in self.optimisers:
-            optimiser.step()
+            if finite:
+                optimiser.step()
             optimiser.zero_grad(set_to_none=True)
         self.step += 1
         decay = min(0.998, self.step / (self.step + 10))
@@ -218,7 +222,7 @@ class Trainer:
     def evaluate(self) -> None:
         """Append a line with loss and accuracy of the averaged weights on the held-out tasks."""
         line: dict[str, Any] = {"step": self.step, "seconds": round(self.seconds, 1)}
-        line["prior"] = VERSION
+        line.update({"prior": VERSION, "left_out": self.left_out})
         right, kind, rows, wide = [], [], [], []
         for n_columns, tasks in self.held_out:
             losses = []
