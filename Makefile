@@ -24,7 +24,7 @@ demo: $(READY)  ## Self-learn on scikit-learn's digits with 5 labels per class
 	$(BIN)/fewlabel demo
 
 test: $(READY)  ## Run the test suite (the real data sets are used when FEWLABEL_DATA names their folder)
-	$(BIN)/python -m pytest -n 2 -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 lint: $(READY)  ## Check style and types
 	$(BIN)/ruff check .

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from support.cli_tools import COMMAND, Runner, columns, csv_text, environment
+from support.cli_tools import COMMAND, columns, csv_text, environment
 
 pytest.importorskip("typer")
 pa = pytest.importorskip("pyarrow")
@@ -24,13 +23,6 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 FIT = ["--target", "segment", "--learner", "forest", "--jobs", "1"]
-
-
-@pytest.fixture(scope="module")
-def fewlabel() -> Iterator[Runner]:
-    runner = Runner()
-    yield runner
-    runner.close()
 
 
 @pytest.fixture

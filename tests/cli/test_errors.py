@@ -24,13 +24,6 @@ pa = pytest.importorskip("pyarrow")
 
 
 @pytest.fixture(scope="module")
-def fewlabel() -> Iterator[Runner]:
-    runner = Runner()
-    yield runner
-    runner.close()
-
-
-@pytest.fixture(scope="module")
 def model(fewlabel: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     write_table(folder)

@@ -7,6 +7,7 @@ sees is what a shell would see; only the imports are shared.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -14,6 +15,14 @@ import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
+
+
+def load() -> None:
+    """Import what commands import when they need it, so that no child has to do it again."""
+    for name in ("cli.app", "cli.audit", "cli.commands", "cli.folders", "report.html"):
+        importlib.import_module(f"fewlabel.{name}")
+    for name in ("pyarrow.parquet", "skops.io", "sklearn.ensemble", "sklearn.svm"):
+        importlib.import_module(name)
 
 
 def run(case: dict[str, Any]) -> dict[str, Any]:
@@ -54,8 +63,10 @@ def become_command(case: dict[str, Any], out: Path, err: Path) -> None:
 
 
 if __name__ == "__main__":
-    import fewlabel.cli.audit
-    import fewlabel.cli.commands  # noqa: F401 - what every command needs
+    load()
+    sys.path[0] = str(Path(__file__).parents[2])
+    from tests.support.small_forests import small_forests
 
-    for line in sys.stdin:
-        print(json.dumps(run(json.loads(line))), flush=True)  # noqa: T201
+    with small_forests():
+        for line in sys.stdin:
+            print(json.dumps(run(json.loads(line))), flush=True)  # noqa: T201
