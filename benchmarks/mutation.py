@@ -197,9 +197,11 @@ def survives(mutant: Mutant, usable: set[Path]) -> bool:
     return all(_passes(mutant, tests) for tests in stages if tests)
 
 
-def usable_tests(paths: list[Path]) -> set[Path]:
+def usable_tests(paths: list[Path], green: bool = False) -> set[Path]:
     """Test files that pass as things are; one that does not would kill everything."""
     files = {file for path in paths for stage in files_for(path) for file in stage}
+    if green or not files:
+        return files
     unchanged = Mutant(paths[0], 0, 0, "", "", paths[0].read_text(encoding="utf-8"))
     good = {file for file in sorted(files) if _passes(unchanged, [str(file)])}
     for file in sorted(files - good):
@@ -268,6 +270,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--record", type=Path, help="file of fates, to go on from")
+    parser.add_argument("--green", action="store_true", help="all tests pass as things are")
     parser.add_argument("--least", type=float, default=0.0, help="fail below this share killed")
     options = parser.parse_args()
     paths = [path for room in options.rooms for path in sorted((SOURCE / room).glob("*.py"))]
@@ -276,7 +279,7 @@ def main() -> None:
     mutants = [mutant for path in paths for mutant in mutants_of(path)]
     if options.sample and options.sample < len(mutants):
         mutants = random.Random(options.seed).sample(mutants, options.sample)
-    raise SystemExit(run(mutants, options.jobs, options.least, options.record))
+    raise SystemExit(run(mutants, options))
 
 
 def killed_before(record: Path | None) -> set[tuple[str, int, str, str]]:
@@ -287,8 +290,9 @@ def killed_before(record: Path | None) -> set[tuple[str, int, str, str]]:
     return {tuple(fate["mutant"]) for fate in fates if fate["killed"]}
 
 
-def run(mutants: list[Mutant], jobs: int, least: float, record: Path | None = None) -> int:
-    """Try mutants, tell of those that survive; 1 if fewer than the share ``least`` are killed."""
+def run(mutants: list[Mutant], options: argparse.Namespace) -> int:
+    """Try mutants, tell of those that survive; 1 if fewer than the share asked for are killed."""
+    record = options.record
     # What all of them need is imported once, before the forks; of ours nothing.
     # (Nor of pytest's plugins, whose code it rewrites when they are imported.)
     for name in ("pandas", "pytest", "scipy.optimize", "sklearn.ensemble"):
@@ -300,8 +304,8 @@ def run(mutants: list[Mutant], jobs: int, least: float, record: Path | None = No
     counted = [mutant for mutant in mutants if (mutant.text, mutant.change) not in known]
     before = killed_before(record)
     tried = [mutant for mutant in counted if mutant.key not in before]
-    usable = usable_tests(sorted({mutant.path for mutant in tried})) if tried else set()
-    with ThreadPoolExecutor(jobs) as pool:
+    usable = usable_tests(sorted({mutant.path for mutant in tried}), options.green)
+    with ThreadPoolExecutor(options.jobs) as pool:
         fates = pool.map(lambda mutant: survives(mutant, usable), tried)
         for n, (mutant, survived) in enumerate(zip(tried, fates), 1):
             if record is not None:
@@ -315,7 +319,7 @@ def run(mutants: list[Mutant], jobs: int, least: float, record: Path | None = No
     share = 1 - len(alive) / max(1, len(counted))
     skipped = len(mutants) - len(counted)
     print(f"{len(counted)} mutants, {share:.1%} killed; {skipped} more are known to be equivalent")
-    return int(share < least)
+    return int(share < options.least)
 
 
 if __name__ == "__main__":
