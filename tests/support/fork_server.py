@@ -27,9 +27,12 @@ def load() -> None:
 
 def run(case: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        out, err = Path(folder, "out"), Path(folder, "err")
+        out, err, given = (Path(folder, name) for name in ("out", "err", "in"))
+        given.write_text(case.get("stdin", ""))
         child = os.fork()
         if child == 0:
+            os.dup2(os.open(given, os.O_RDONLY), 0)
+            sys.stdin = os.fdopen(0, closefd=False)
             become_command(case, out, err)
         _, status = os.waitpid(child, 0)
         return {
@@ -67,6 +70,6 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).parents[2])
     from tests.support.small_forests import small_forests
 
-    with small_forests():
+    with small_forests(n_trees=20, in_folds=5):
         for line in sys.stdin:
             print(json.dumps(run(json.loads(line))), flush=True)  # noqa: T201
