@@ -226,6 +226,8 @@ def serve(opened: OpenedTable, options: LabelOptions) -> None:
         announce(entry, listening, options)
         try:
             uvicorn.Server(config).run(sockets=[listening])
+        except KeyboardInterrupt:
+            _tell("Every answer is stored; the same command goes on where you were.", [])
         finally:
             learning.stop()
 

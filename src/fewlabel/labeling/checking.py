@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,9 @@ CONFIDENCE = 0.95
 _EXACT_ROWS = 200_000
 
 
-def drawn(learned: Learned, goal: float, seed: int) -> dict[str, Any]:
+def drawn(
+    learned: Learned, goal: float, seed: int, *, leave_out: Collection[int] = ()
+) -> dict[str, Any]:
     """Draw all accepted rows in random order, with the labels that are to be checked.
 
     Parameters
@@ -30,6 +32,8 @@ def drawn(learned: Learned, goal: float, seed: int) -> dict[str, Any]:
     goal : float
     seed : int
         Of the draw: random, and new for each check.
+    leave_out : collection of int
+        Rows that the statement is not to be about: a person has labelled them, or is about to.
 
     Returns
     -------
@@ -37,8 +41,12 @@ def drawn(learned: Learned, goal: float, seed: int) -> dict[str, Any]:
         Of JSON types, to be stored before the first row is shown: ``goal``, ``rows`` in the order
         of the draw, ``labels`` of all rows of the table as codes, and ``classes``.
     """
-    rows = audit_sample(learned.accepted, int(learned.accepted.sum()), random_state=seed)
-    expected = float(1.0 - learned.confidence[rows].mean())
+    population = learned.accepted.copy()
+    population[list(leave_out)] = False
+    rows = np.empty(0, dtype=np.intp)
+    if population.any():
+        rows = audit_sample(population, int(population.sum()), random_state=seed)
+    expected = float(1.0 - learned.confidence[rows].mean()) if len(rows) else 0.0
     return {
         "goal": goal,
         "model": learned.version,

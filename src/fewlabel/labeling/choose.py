@@ -23,6 +23,8 @@ RANDOM_SHARE = 0.25
 _LOOKED_AT = 5_000
 # Two rows nearer than this share of the usual distance to neighbours are near-duplicates.
 _DUPLICATE = 0.3
+# Candidates for each row of a batch, by their margins.
+_CANDIDATES = 2
 
 
 class Asked(NamedTuple):
@@ -115,9 +117,20 @@ def _looked_at(known: Bools, shut: Bools, random_state: int) -> Ints:
 
 
 def uncertain_rows(
-    points: Floats, votes: Floats, n: int, *, closed: ArrayLike, random_state: int = 0
+    points: Floats,
+    votes: Floats,
+    n: int,
+    *,
+    closed: ArrayLike,
+    batch: int | None = None,
+    random_state: int = 0,
 ) -> Ints:
-    """Rows that the vote is least sure of, no two of them near-duplicates.
+    r"""Rows that the vote is least sure of, spread out, no two of them near-duplicates.
+
+    Batch after batch: among the rows with the smallest margins m, twice as many as the batch
+    takes, one row after the other with the largest
+
+    .. math:: (1 - m(x)) \min_{x' \text{ chosen}} \lVert x - x' \rVert
 
     Parameters
     ----------
@@ -129,12 +142,19 @@ def uncertain_rows(
         At most this many rows.
     closed : array-like of bool of shape (n_rows,)
         Rows that must not be asked for: labelled, skipped or being asked.
+    batch : int, optional
+        Rows that are chosen together; as many as there are classes by default.
     random_state : int, default=0
 
     Returns
     -------
     rows : ndarray of int
         The smallest margin first.
+
+    References
+    ----------
+    Margins with diversity as in Zhdanov (2019), Diverse mini-batch active learning, with the greedy
+    k-centre step of Sener and Savarese (ICLR 2018) in place of k-means.
 
     Examples
     --------
@@ -146,20 +166,25 @@ def uncertain_rows(
     rows = np.flatnonzero(~np.asarray(closed, dtype=bool))
     if n < 1 or len(rows) == 0:
         return np.empty(0, dtype=np.intp)
-    order = rows[np.argsort(margins_of(votes[rows]), kind="stable")]
-    return distinct(points, order, n, random_state=random_state)
-
-
-def distinct(points: Floats, order: Ints, n: int, *, random_state: int = 0) -> Ints:
-    """The first ``n`` rows of an order, without near-duplicates of rows before them."""
+    margins = margins_of(votes[rows])
+    order = np.argsort(margins, kind="stable")
+    rows, weight = rows[order], 1.0 - margins[order]
     limit = _DUPLICATE * usual_distance(points, random_state=random_state)
+    size = min(batch or votes.shape[1], n)
     chosen: list[int] = []
-    for row in order:
-        if len(chosen) == n:
+    gap = np.full(len(rows), np.inf)  # to the nearest row that was chosen
+    while len(chosen) < n:
+        open_rows = np.flatnonzero(gap > limit)[: _CANDIDATES * size]
+        if len(open_rows) == 0:
             break
-        gaps = np.linalg.norm(points[chosen] - points[row], axis=1)
-        if not len(chosen) or gaps.min() > limit:
-            chosen.append(int(row))
+        for _ in range(min(size, n - len(chosen))):
+            # The first of all is the one with the smallest margin.
+            gain = weight[open_rows] * (gap[open_rows] if chosen else 1.0) + 1e-12
+            best = open_rows[np.where(gap[open_rows] > limit, gain, 0.0).argmax()]
+            if gap[best] <= limit:
+                break
+            chosen.append(int(rows[best]))
+            gap = np.minimum(gap, np.linalg.norm(points[rows] - points[rows[best]], axis=1))
     return np.array(chosen, dtype=np.intp)
 
 

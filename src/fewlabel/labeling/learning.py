@@ -78,7 +78,8 @@ class Learned:
     accepted : ndarray of bool of shape (n_rows,)
         Predicted labels that are accepted for the goal.
     error : dict
-        ``text``, ``value``, ``low``, ``high``, ``n`` and ``notes`` of the error estimate.
+        ``text``, ``value``, ``low``, ``high``, ``n`` and ``notes`` of the error estimate, and
+        ``cautious``, the error nearer to the upper limit by which labels are accepted.
     shares : list of (float, float, float)
         The share of each class, with limits.
     second_looks : list of (int, str)
@@ -174,6 +175,7 @@ def _statement(clf: FewLabelClassifier, lesson: Lesson, found: Learned) -> Learn
         "low": error.low,
         "high": error.high,
         "n": error.n,
+        "cautious": float(1.0 - clf.assessment_.cautious_confidence.mean()),
         "notes": list(error.notes),
     }
     return Learned(

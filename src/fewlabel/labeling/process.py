@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -121,6 +123,8 @@ class LearningProcess:
 def _work(pipe: Any, job: Job) -> None:
     """Do one task after the other; end when the session does."""
     _be_kind()
+    warnings.simplefilter("ignore")  # what concerns the user stands in the estimate
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the page, which ends this process
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     try:
         X = job.features()

@@ -28,7 +28,8 @@ def labels_needed(models: Sequence[dict[str, Any]], goal: float) -> int | None:
     Parameters
     ----------
     models : sequence of dict
-        With ``n_labels`` and ``value``, the oldest first.
+        With ``n_labels`` and ``cautious``, the oldest first: the error by which labels are
+        accepted, so that every label is once it is below the goal.
     goal : float
 
     Returns
@@ -38,10 +39,12 @@ def labels_needed(models: Sequence[dict[str, Any]], goal: float) -> int | None:
 
     Examples
     --------
-    >>> labels_needed([{"n_labels": 50, "value": 0.2}, {"n_labels": 100, "value": 0.1}], 0.05)
+    >>> labels_needed(
+    ...     [{"n_labels": 50, "cautious": 0.2}, {"n_labels": 100, "cautious": 0.1}], 0.05
+    ... )
     100
     """
-    known = [(m["n_labels"], m["value"]) for m in models if m.get("value") is not None]
+    known = [(m["n_labels"], m["cautious"]) for m in models if m.get("n", 1)]
     if not known:
         return None
     n, error = known[-1]
@@ -77,21 +80,13 @@ def state(session: LabelingSession) -> dict[str, Any]:
             "model": _model(session),
             "curve": _curve(session),
             "needed": labels_needed(session.models, session.goal),
-            "goal_met": goal_met(session),
+            "goal_met": session.goal_met(),
             "learning": _learning(session),
             "second_looks": _second_looks(session),
             "check": _check(session),
             "files": list(session.files),
             "writing": session.wants_files,
         }
-
-
-def goal_met(session: LabelingSession) -> bool:
-    """Whether the estimate says that no more labels than the goal allows are wrong."""
-    learned = session.learned
-    if learned is None or not learned.classes or learned.error.get("value") is None:
-        return False
-    return bool(learned.error["value"] <= session.goal and learned.accepted.any())
 
 
 def _classes(session: LabelingSession, counts: Counter[str]) -> list[dict[str, Any]]:

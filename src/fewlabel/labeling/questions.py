@@ -144,6 +144,10 @@ class Questions:
         free = (row for row in rows if row not in checked and not self.is_leased(row, tab))
         return next(free, None)
 
+    def forget(self, why: Why) -> None:
+        """Show rows no longer that were asked for a reason that is gone."""
+        self.tabs = {tab: shown for tab, shown in self.tabs.items() if shown.why != why}
+
     def reopened(self) -> None:
         """An answer was undone: its row may be shown again."""
         self._first = 0

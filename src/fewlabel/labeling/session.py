@@ -70,6 +70,7 @@ class LabelingSession:
         self.book = AnswerBook(store.answers())
         self.learned: Learned | None = None
         self.trouble = ""
+        self.may_check = store.last_audit() is None
         self.files: list[str] = []
         self.wants_files = False
         self.busy_since: float | None = None
@@ -261,15 +262,13 @@ class LabelingSession:
                     "No label is accepted yet, so there is nothing to check.",
                     "Label some more rows.",
                 )
-            content = drawn(learned, self.goal, secrets.randbelow(2**63))
-            answered = set(self.book.by_row)  # since the model learned
-            content["rows"] = [row for row in content["rows"] if row not in answered]
+            # Rows that were answered since the model learned, or are shown now, are not drawn.
+            busy = set(self.book.by_row) | {shown.row for shown in self.questions.tabs.values()}
+            content = drawn(learned, self.goal, secrets.randbelow(2**63), leave_out=busy)
             if not content["rows"]:
                 raise Refused("Every accepted row was labelled by hand.", "There is no more to do.")
             stored = self.store.open_audit(content, learned.until)
-            self.check = Check(*stored[:3])
-            self.questions.tabs.clear()
-            self.files = []
+            self.check, self.files = Check(*stored[:3]), []
             return self.check
 
     def end_check(self) -> None:
@@ -278,9 +277,9 @@ class LabelingSession:
             if self.check is None:
                 return
             self.store.close_audit(self.check.id)
-            self.check = None
-            self.questions.tabs.clear()
-            self.files = []
+            self.check, self.files = None, []
+            self.may_check = False  # whoever ended a check begins the next one
+            self.questions.forget("check")
         self.on_change()
 
     def checked(self) -> dict[int, str | None]:
@@ -310,11 +309,11 @@ class LabelingSession:
             if self.wants_files:
                 self.busy_since = time.monotonic()
                 return self._file_request()
-            lesson = self.lesson()
+            if self.check is not None and self.learned is not None:
+                return None  # its labels are final until the check ends
+            lesson = self.lesson(until=None if self.check is None else self.check.until)
             content = (lesson.labels, lesson.random, lesson.closed)
-            if self.check is not None or (self.learned and content == self._taught):
-                return None
-            if content == self._taught and self.trouble:
+            if content == self._taught:
                 return None
             self._taught, self.busy_since = content, time.monotonic()
             return lesson
@@ -350,6 +349,15 @@ class LabelingSession:
                 }
                 self.store.add_model(learned.version, summary)
                 self.models.append({"version": learned.version, **summary})
+            if self.may_check and self.check is None and self.goal_met():
+                self.start_check()
+
+    def goal_met(self) -> bool:
+        """Whether the estimate, taken with caution, allows to accept every label."""
+        learned = self.learned
+        if learned is None or not learned.error.get("n"):
+            return False
+        return bool(learned.error["cautious"] <= self.goal and learned.accepted.any())
 
     def take_files(self, names: list[str]) -> None:
         """The files that were asked for are written."""
@@ -364,7 +372,7 @@ class LabelingSession:
     def ask_for_files(self) -> None:
         """Have table, model and report written."""
         with self.lock:
-            if self.learned is None or not self.learned.classes:
+            if self.check is None and (self.learned is None or not self.learned.classes):
                 raise Refused(
                     "Nothing is learned yet.", "Label rows of at least two classes first."
                 )

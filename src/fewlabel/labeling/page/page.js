@@ -142,6 +142,7 @@ el("skip").addEventListener("click", () => answer("skip"));
 el("unsure").addEventListener("click", () => answer("unsure"));
 el("undo").addEventListener("click", undo);
 el("write").addEventListener("click", simply("write"));
+el("result-write").addEventListener("click", simply("write"));
 el("start-check").addEventListener("click", () => changePhase("start_check"));
 el("stop-check").addEventListener("click", () => changePhase("end_check"));
 el("end-check").addEventListener("click", () => changePhase("end_check"));

@@ -101,8 +101,7 @@ function figures(id, pairs) {
 export function drawState(state, look) {
   const model = state.model;
   drawLearning(state);
-  el("error").textContent = !model ? "Not known yet"
-    : model.error.value === null ? "Not known yet" : capital(model.error.text);
+  drawError(model);
   el("error-more").textContent = errorMore(state);
   drawCurve(state);
   drawNeeded(state);
@@ -112,7 +111,7 @@ export function drawState(state, look) {
     ["drawn at random", number(state.random)],
     state.unsure ? ["cannot tell", number(state.unsure)] : null,
     state.skipped ? ["skipped", number(state.skipped)] : null,
-    ["Accepted labels", model ? `${percent(model.accepted_share)} of the others` : "–"],
+    ["Accepted of the others", model ? percent(model.accepted_share) : "–"],
   ]);
   const unknown = state.random_unknown;
   el("random-unknown").hidden = unknown === 0;
@@ -127,14 +126,23 @@ export function drawState(state, look) {
       `Row ${number(one.row + 1)}: `
       + (one.why === "answers" ? `answered ${one.labels.join(" and ")}`
         : `the model contradicts ${one.labels[0]}`)))));
-  el("files").replaceChildren(...state.files.map((name) =>
-    make("li", {}, make("a", { href: `/download/${encodeURIComponent(name)}`, download: name }, name))));
-  el("write").disabled = state.writing || !model;
-  el("write").textContent = state.writing ? "Making the files …" : "Make the files";
+  for (const [list, button] of [["files", "write"], ["result-files", "result-write"]]) {
+    el(list).replaceChildren(...state.files.map((name) => make("li", {},
+      make("a", { href: `/download/${encodeURIComponent(name)}`, download: name }, name))));
+    el(button).disabled = state.writing || !(model || state.check);
+    el(button).textContent = state.writing ? "Making the files …" : "Make the files";
+  }
   el("undo").disabled = !state.can_undo;
   el("show-belief").hidden = state.phase === "check" || !model;
   el("skip").hidden = state.phase === "check";
   drawCheck(state);
+}
+
+function drawError(model) {
+  const text = !model || model.error.value === null ? "Not known yet" : capital(model.error.text);
+  const [first, limits] = text.split(" (");
+  el("error").replaceChildren(first,
+    ...(limits ? [" ", make("span", { class: "limits" }, `(${limits}`)] : []));
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -156,7 +164,8 @@ function drawNeeded(state) {
   button.classList.toggle("strong", state.goal_met);
   el("needed").hidden = state.phase === "check" || state.needed === null;
   if (state.goal_met) {
-    el("needed").textContent = "The goal is met by the estimate. Random checks can prove it.";
+    el("needed").textContent = "The goal is met by the estimate: every label is accepted. Random "
+      + "checks can prove it.";
   } else if (state.needed) {
     el("needed").textContent = `About ${count(rounded(state.needed), "more label")} to go.`;
   } else {
@@ -181,6 +190,7 @@ function drawCheck(state) {
   const check = state.check;
   el("check").hidden = !check;
   el("result").hidden = !check || check.outcome === "open";
+  el("take").hidden = Boolean(check && check.outcome === "proved");
   if (!check) return;
   el("check-text").textContent = `Are at most ${goalText(check.goal)} of the `
     + `${number(check.rows)} accepted labels wrong? Rows are drawn at random; the labels stay as `
