@@ -15,7 +15,7 @@ help:  ## Show this list
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,scale,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,label,scale,test]'
 	touch $@
 
 install: $(READY)  ## Create .venv and install fewlabel with everything the other targets need
@@ -93,11 +93,24 @@ mixed-vote-run: $(READY)  ## Run the mixed vote's ablation and timing that have 
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote run
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote cost
 
-browser-tests: $(READY)  ## Test the report in headless Chromium, which is installed if missing and possible
+labeling: $(READY)  ## Write the simulation's table and picture of docs/labeling.md from the records
+	$(BIN)/python -m benchmarks.labeling page
+
+labeling-run: $(READY)  ## Simulate the labelling sessions that have no record (an hour or more; FEWLABEL_DATA)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'scikit-activeml>=1.0'
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.labeling run
+
+label-kill: $(READY)  ## Kill KILLS processes that store answers, and some whole sessions
+	$(BIN)/python -m benchmarks.label_kill --kills $(KILLS) --sessions 20
+
+label-latency: $(READY)  ## Measure how fast the labelling page answers while it learns, write docs/labeling.md
+	$(BIN)/python -m benchmarks.label_latency --answers 300 --write docs/labeling.md
+
+browser-tests: $(READY)  ## Test the report and the labelling page in headless Chromium, which is installed if missing and possible
 	@{ command -v chromium && command -v chromedriver; } >/dev/null || \
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
 		echo "Chromium cannot be installed here: the tests will be skipped, with this reason"
-	$(BIN)/python -m pytest -q tests/report/test_browser.py
+	$(BIN)/python -m pytest -q tests/report/test_browser.py tests/labeling/test_label_browser.py
 
 check-pages: $(READY)  ## Compare the pages with what their records say (runs nothing)
 	$(BIN)/python -m benchmarks.check_pages
@@ -107,6 +120,7 @@ example: $(READY)  ## Run the example of the documentation, write its output int
 
 screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
 	$(BIN)/python docs/screenshots.py
+	$(BIN)/python docs/label_screenshots.py
 
 report-calibration: $(READY)  ## Compare the report's bounds with the true error, write docs/report_calibration.md
 	$(BIN)/python -m benchmarks.report_calibration --write docs/report_calibration.md

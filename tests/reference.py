@@ -650,3 +650,13 @@ def realised_error_quantile(label_proba, labels, confidence):
         if total >= confidence - 1e-11:
             return k / len(labels)
     return 1.0
+
+
+def typicality(points, n_neighbours):
+    """Inverse of the mean distance to the nearest rows."""
+    answer = []
+    for i, point in enumerate(points):
+        others = sorted(math.dist(point, other) for j, other in enumerate(points) if j != i)
+        nearest = others[:n_neighbours]
+        answer.append(1 / (sum(nearest) / len(nearest) + 1e-9))
+    return answer

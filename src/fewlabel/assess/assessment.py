@@ -155,6 +155,7 @@ def assess(
     *,
     errors: Floats | None = None,
     labels: Labels = "random",
+    sample: Bools | None = None,
     random_state: int = 0,
 ) -> FitAssessment:
     """Assess the labels of a fit.
@@ -168,6 +169,8 @@ def assess(
         not only the initial model was held out.
     labels : {"random", "per class"}, default="random"
         How rows were chosen for labelling.
+    sample : ndarray of bool of shape (n_labeled,), optional
+        The labelled rows that stand for the table; all by default.
     random_state : int, default=0
         Of the bootstrap.
     """
@@ -183,6 +186,7 @@ def assess(
         errors=errors,
         trained_share=held_out.trained_share,
         labels=labels,
+        sample=sample,
         random_state=random_state,
     )
     return FitAssessment(

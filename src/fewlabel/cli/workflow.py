@@ -104,7 +104,7 @@ class FitResult:
     left_out: list[str]
 
 
-class _Input(NamedTuple):
+class TableInput(NamedTuple):
     """A table, its labels and features, and what to tell about them."""
 
     table: pa.Table
@@ -122,9 +122,21 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     start = time.perf_counter()
     given = _read(path, options)
     clf, caught = _learn(given.X, given.labels, options)
-    clf.name_features(given.encoder.get_feature_names_out().tolist())
     options.progress("estimating the error")
-    summary = _summary(path.name, given, clf, options, caught)
+    return fit_result(path.name, given, clf, options, caught, start)
+
+
+def fit_result(
+    name: str,
+    given: TableInput,
+    clf: SelfLearner,
+    options: FitOptions,
+    caught: list[str],
+    start: float,
+) -> FitResult:
+    """Labelled table, model and summary of a classifier that was fitted on a table."""
+    clf.name_features(given.encoder.get_feature_names_out().tolist())
+    summary = _summary(name, given, clf, options, caught)
     summary["settings"]["learner"] = options.learner or "mixed"
     summary["settings"]["seconds"] = round(time.perf_counter() - start, 2)
     model = TableModel(
@@ -143,7 +155,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     )
 
 
-def _read(path: Path, options: FitOptions) -> _Input:
+def _read(path: Path, options: FitOptions) -> TableInput:
     options.progress(f"reading {path.name}")
     table = read_table(path, encoding=options.encoding)
     leave_out, notes = columns_left_out(table, options)
@@ -152,11 +164,11 @@ def _read(path: Path, options: FitOptions) -> _Input:
     labeled = np.array([label is not None for label in labels])
     encoder, X = encode_table(table, labeled, leave_out, options)
     plan = whole_plan(table, encoder, leave_out)
-    return _Input(table, labels, truth, encoder, X, plan, leave_out, [*notes, *encoder.warned_])
+    return TableInput(table, labels, truth, encoder, X, plan, leave_out, [*notes, *encoder.warned_])
 
 
 def _summary(
-    name: str, given: _Input, clf: SelfLearner, options: FitOptions, caught: list[str]
+    name: str, given: TableInput, clf: SelfLearner, options: FitOptions, caught: list[str]
 ) -> dict[str, Any]:
     target = options.target
     return summarize(
