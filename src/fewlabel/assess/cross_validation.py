@@ -115,6 +115,10 @@ def labeled_scorer(
     missing_label : object, default="auto"
         What marks an unlabelled row.
 
+    Returns
+    -------
+    scorer : callable ``(estimator, X, y)``
+
     See Also
     --------
     LabeledKFold : A splitter that needs no such scorer.
