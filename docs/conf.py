@@ -136,7 +136,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 10_000,
     "write_computation_times": False,
     "nested_sections": False,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.ByTheme",
 }
 
 # --- HTML -------------------------------------------------------------------------------------

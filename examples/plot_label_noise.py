@@ -24,20 +24,22 @@ votes = (
 # %%
 # Noise of rate r: each label is replaced by one of the other two with probability r.
 rates = np.linspace(0, 0.2, 11)
-naive, corrected = [], []
+noisy_error, naive, corrected = [], [], []
 for rate in rates:
     matrix = np.full((K, K), rate / (K - 1))
     np.fill_diagonal(matrix, 1 - rate)
     noisy = imperfect_proba(proba, matrix)
+    noisy_error.append(bayes_risk(votes, noisy))
     naive.append(c_bound(votes, noisy))
     corrected.append(c_bound_imperfect(votes, noisy, matrix))
 error = bayes_risk(votes, proba)
 
 fig, ax = plt.subplots()
-ax.plot(rates, corrected, "o-", color="#b4491a", label="CBIL: with the mislabelling matrix")
-ax.plot(rates, naive, "o-", color="#1f5fa8", label="CB with respect to the noisy labels")
-ax.axhline(error, color="0.4", linestyle=":", label="true error of the vote")
-ax.set(xlabel="share of wrong labels", ylabel="bound of the error", ylim=(0, None))
+ax.plot(rates, corrected, "o-", color="#b4491a", label="CBIL, a bound of the true error")
+ax.plot(rates, naive, "o-", color="#1f5fa8", label="CB, a bound of the noisy error")
+ax.plot(rates, noisy_error, color="#1f5fa8", linestyle=":", label="error by the noisy labels")
+ax.axhline(error, color="#b4491a", linestyle=":", label="error by the true labels")
+ax.set(xlabel="share of wrong labels", ylabel="share of wrong votes", ylim=(0, None))
 ax.legend()
 plt.show()
 

@@ -40,6 +40,6 @@ for (name, policy), ax in zip(policies.items(), axes):
     ax.bar(range(10), taken, color="#0d7a70", label="pseudo-labelled in round 1")
     ax.set(title=f"{name}: {right:.0%} right in the end", xticks=range(10), xlabel="digit")
     print(f"{name}: {right:.1%} right")
-axes[0].legend(loc="lower left")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 axes[0].set_ylabel("rows")
 plt.show()
