@@ -1,8 +1,9 @@
 """The race against what people use: ``python -m benchmarks.peers environments|run|page``.
 
 Every entrant runs at its defaults, in its own process and, where it must, its own environment
-(``environments`` makes them below ``.venv-peers``). A fit has 60 processor seconds. ``run`` appends a line
-for each trial to results/peers.jsonl and goes on where it was; ``page`` writes docs/peers.md.
+(``environments`` makes them below ``.venv-peers``). A fit has 60 processor seconds. ``run`` appends
+a line for each trial to results/peers.jsonl and goes on where it was; ``page`` writes
+docs/peers.md.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ PACKAGES = {
     "sslearn": ["sslearn"],
     "tabpfn": ["tabpfn==0.1.11", "torch==2.1.2", "numpy<2", "scikit-learn<1.5"],
     "autogluon": ["autogluon.tabular[lightgbm,catboost,xgboost]"],
-    "lamda": ["LAMDA-SSL", "scikit-learn<1.6", "numpy<2"],
+    "lamda": ["LAMDA-SSL", "scikit-learn<1.6"],
 }
 """What each environment installs; the newest that the registry has unless a version is named."""
 
