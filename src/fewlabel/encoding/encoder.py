@@ -27,6 +27,10 @@ _MANY_ODD = 10
 _UNTOUCHED = "used as it is"
 
 
+class ColumnWarning(UserWarning):
+    """Columns that know which rows are labelled, or cells that cannot be read as planned."""
+
+
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode a table of numbers, categories, texts, dates, yes or no, and missing cells.
 
@@ -41,8 +45,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     date : list of str or dict, optional
         The same for dates; a dict gives each column its format, such as ``"%d/%m/%Y"``, or
         None.
-    drop : list of str, optional
-        Columns not to use.
+    drop : list of str or dict, optional
+        Columns not to use; a dict gives each the reason that the plan tells.
     text_encoder : transformer, optional
         Encodes the texts of a column instead of skrub's ``StringEncoder``; any object with ``fit``
         and ``transform`` that takes a list of texts, or one of skrub's encoders.
@@ -86,7 +90,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         category: Iterable[str] | None = None,
         date: Iterable[str] | Mapping[str, str | None] | None = None,
         number: Iterable[str] | None = None,
-        drop: Iterable[str] | None = None,
+        drop: Iterable[str] | Mapping[str, str] | None = None,
         text_encoder: Any = None,
         missing_label: object = "auto",
         random_state: int | None = 0,
@@ -143,7 +147,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         features, notes = self.encode(X)
         if notes:
-            warnings.warn("; ".join(first_lines(notes)), stacklevel=2)
+            warnings.warn("; ".join(first_lines(notes)), ColumnWarning, stacklevel=2)
         return features
 
     def encode(self, X: Any, *, readable: float = MOSTLY) -> tuple[Any, list[str]]:
@@ -208,7 +212,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.asarray(table.column_names, dtype=object)
         labeled = self._labeled(y)
         plan, self.warned_ = make_plan(table, asked, labeled)
-        self._tell(plan, asked)
+        self._tell(plan)
         self.pairs_ = date_pairs(plan)
         self.plan_ = with_pairs(plan, self.pairs_)
         return self._fit_features(table)
@@ -247,14 +251,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return None
         return labeled if labeled.any() and not labeled.all() else None
 
-    def _tell(self, plan: list[Column], asked: Asked) -> None:
+    def _tell(self, plan: list[Column]) -> None:
         """Warn of columns that know which rows are labelled."""
         told = [
             f"column '{shorten(c.name)}' was left out: {c.treatment}" for c in plan if _leaks(c)
         ]
         lines = first_lines([*told, *self.warned_])
         if lines:
-            warnings.warn("; ".join(lines), stacklevel=4)
+            warnings.warn("; ".join(lines), ColumnWarning, stacklevel=4)
 
     # --- rows ---------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fewlabel._core.arrays import Floats, Ints, RowView
 from fewlabel.assess.held_out import CANNOT_LEARN
+from fewlabel.assess.prevalence import shifted
 from fewlabel.ensemble.families import Family, Voter
 from fewlabel.ensemble.family_trainer import FamilyTrainer
 from fewlabel.ensemble.mixed_vote import Evidence, MixedVote, VoterRecord
@@ -50,6 +51,12 @@ class MixedVoteLearner:
         Rows that a family may be trained on in a later round, for the estimate of its time.
     on_family : callable
         Called with the VoterRecord of each family when it is trained or left out.
+    on_start : callable, optional
+        Called with a dict when a family begins to be trained.
+    class_shares : ndarray of shape (n_classes,), optional
+        The shares that votes shall be for; those of the training rows by default.
+    balanced : bool, default=False
+        Whether Q is learned from balanced errors.
     """
 
     families: Sequence[Family]
@@ -58,6 +65,9 @@ class MixedVoteLearner:
     time_budget: float | None
     max_train: int
     on_family: Callable[[VoterRecord], None]
+    on_start: Callable[[dict[str, Any]], None] = lambda record: None
+    class_shares: Floats | None = None
+    balanced: bool = False
     # Votes for all rows of voters that are not refitted, by name: they vote once, not once a round.
     _kept: dict[str, Floats] = field(default_factory=dict)
 
@@ -65,10 +75,10 @@ class MixedVoteLearner:
         """A mixed vote of families trained on these rows; Q is learned in the first round."""
         rows, codes, weight = training.X.rows, training.codes, training.weight
         if previous is None:
-            records, trained = self.train_families(rows, codes, weight)
+            records, trained = self.train_families(training)
             return self._mix(records, trained, training.classes)
         voters = [
-            self.trainer.train(family, rows, codes, weight, like=voter)
+            self._shifted(self.trainer.train(family, rows, codes, weight, like=voter), training)
             if family.refitted
             else voter
             for family, voter in self._pairs(previous)
@@ -100,17 +110,19 @@ class MixedVoteLearner:
     # --- the first round ---
 
     def train_families(
-        self, rows: Ints, codes: Ints, weight: Floats | None
+        self, training: TrainingSet
     ) -> tuple[list[VoterRecord], list[TrainedFamily]]:
         """Train each family that can serve here on the labelled rows."""
-        records, trained = [], []
+        records: list[VoterRecord] = []
+        trained: list[TrainedFamily] = []
         for family in self.families:
+            self._tell_start(family, records)
             start = time.perf_counter()
             accuracy = float("nan")
             why = self.trainer.reason_to_leave_out(family, self.time_budget, self.max_train)
             if not why:
                 try:
-                    found = self._train_family(family, rows, codes, weight)
+                    found = self._train_family(family, training)
                 except CANNOT_LEARN as error:
                     why = f"it cannot learn from these rows ({str(error).rstrip('.')})"
                 else:
@@ -124,12 +136,36 @@ class MixedVoteLearner:
             raise ValueError(f"No family of voters could be trained. {reasons}")
         return records, trained
 
-    def _train_family(
-        self, family: Family, rows: Ints, codes: Ints, weight: Floats | None
-    ) -> TrainedFamily:
+    def _tell_start(self, family: Family, records: list[VoterRecord]) -> None:
+        """Tell which family is trained, and about how long all of them will take from now on."""
+        n_left = len(self.families) - len(records)
+        seconds = [record.seconds for record in records if not record.left_out]
+        left = n_left * sum(seconds) / len(seconds) if seconds else float("nan")
+        place = {"position": len(records) + 1, "n_families": len(self.families)}
+        self.on_start({"training": family.title, **place, "seconds_left": left})
+
+    def _train_family(self, family: Family, training: TrainingSet) -> TrainedFamily:
+        rows, codes, weight = training.X.rows, training.codes, training.weight
         voter = self.trainer.train(family, rows, codes, weight)
         self.trainer.vote(voter, family, rows[:1])  # what has learned may still fail here
-        return TrainedFamily(family, voter, self.trainer.held_out(family, voter))
+        held_out = self.trainer.held_out(family, voter)
+        shift = self._shifted(voter, training).shift
+        if shift is not None:
+            voted = held_out.any(axis=1)
+            held_out[voted] = shifted(held_out[voted], shift)
+        return TrainedFamily(family, voter, held_out)
+
+    def _shifted(self, voter: Voter, training: TrainingSet) -> Voter:
+        """The voter, whose votes are for the wanted class shares from now on."""
+        if self.class_shares is not None:
+            weight = np.ones(len(training.codes)) if training.weight is None else training.weight
+            counts = np.bincount(training.codes, weight, self.trainer.n_classes)
+            # A class without a row gets no vote, whatever the ratio is.
+            ratio = np.where(counts > 0, self.class_shares * weight.sum() / (counts + 1e-300), 1.0)
+            # Pseudo-labels follow the corrected votes already: the given labels' part is left.
+            given = weight[np.isin(training.X.rows, self.trainer.labeled)].sum()
+            voter.shift = ratio ** (given / weight.sum())
+        return voter
 
     def learn_q(self, evidence: VoterVotes) -> Posterior:
         """Q from the held-out votes of the families."""
@@ -142,7 +178,7 @@ class MixedVoteLearner:
         scored = self.trainer.scored
         each = np.stack([t.held_out for t in trained])
         y = self.trainer.codes[self.trainer.labeled[scored]]
-        posterior = self.learn_q(VoterVotes(each[:, scored], y))
+        posterior = self.learn_q(VoterVotes(each[:, scored], y, balanced=self.balanced))
         weights = without_light_voters(posterior.weights)
         by_name = {t.family.name: float(q) for t, q in zip(trained, weights)}
         held_out = mix_votes(weights, each)
@@ -158,10 +194,12 @@ class MixedVoteLearner:
         return vote
 
 
-def gibbs_weights(held_out: Floats, y: Ints, *, inverse_temperature: float) -> Floats:
+def gibbs_weights(
+    held_out: Floats, y: Ints, *, inverse_temperature: float, balanced: bool = False
+) -> Floats:
     """Q of families with these held-out votes, as :class:`MixedVoteLearner` learns it."""
-    errors = VoterVotes(held_out, y).errors
-    q = gibbs_posterior(errors, len(y), inverse_temperature=inverse_temperature)
+    votes = VoterVotes(held_out, y, balanced=balanced)
+    q = gibbs_posterior(votes.errors, votes.n_rows, inverse_temperature=inverse_temperature)
     return without_light_voters(q)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewlabel._core.arrays import Floats
 from fewlabel._core.checks import check_codes, check_proba
+from fewlabel.assess.limits import kish_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,8 @@ class VoterVotes:
         Class codes, the columns of the votes.
     unlabeled : ndarray of shape (n_voters, n_unlabeled, n_classes), or None
         Votes on (a sample of) the unlabelled rows.
+    balanced : bool, default=False
+        Whether errors are means over classes: each class counts the same, however rare it is.
 
     Examples
     --------
@@ -36,6 +39,7 @@ class VoterVotes:
     held_out: Floats
     y: NDArray[Any]
     unlabeled: Floats | None = None
+    balanced: bool = False
 
     def __post_init__(self) -> None:
         held_out = check_voters(self.held_out, "held_out")
@@ -57,7 +61,19 @@ class VoterVotes:
     def errors(self) -> Floats:
         """Share of the labelled rows that each voter gets wrong; no vote counts as wrong."""
         right = (self.held_out.argmax(axis=2) == self.y) & self.held_out.any(axis=2)
-        return 1.0 - right.mean(axis=1)
+        if not self.balanced:
+            return 1.0 - right.mean(axis=1)
+        return 1.0 - right @ self._row_weights
+
+    @property
+    def n_rows(self) -> float:
+        """Rows behind the errors; balanced ones rest on as many as count alike (Kish)."""
+        return kish_size(self._row_weights) if self.balanced else float(len(self.y))
+
+    @property
+    def _row_weights(self) -> Floats:
+        counts = np.bincount(self.y)
+        return 1.0 / ((counts > 0).sum() * counts[self.y])
 
 
 def check_voters(votes: ArrayLike, name: str) -> Floats:
