@@ -36,7 +36,8 @@ def plan_table(path: Path, options: FitOptions) -> tuple[list[Column], list[str]
     table = read_table(path, encoding=options.encoding)
     leave_out, notes = columns_left_out(table, options)
     labels, _ = given_labels(table, options)
-    encoder = table_encoder(table.column_names, leave_out, options)
+    sparse = options.learner != "forest"
+    encoder = table_encoder(table.column_names, leave_out, options, sparse=sparse)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ColumnWarning)  # told with the plan
         n_features = encoder.fit_transform(table, labels).shape[1]
@@ -117,18 +118,20 @@ def check_free(added: Sequence[str], names: Sequence[str], replaced: Sequence[st
 
 
 def table_encoder(
-    names: Sequence[str], leave_out: dict[str, str], options: FitOptions
+    names: Sequence[str], leave_out: dict[str, str], options: FitOptions, *, sparse: bool = False
 ) -> TableEncoder:
     """The encoder that the options ask for.
 
-    ``leave_out`` is what :func:`columns_left_out` gives, ``names`` those of the table's columns.
+    ``leave_out`` is what :func:`columns_left_out` gives, ``names`` those of the table's columns;
+    ``sparse``: whether the learner takes sparse rows.
     """
     dates = dict(_date_format(name, names) for name in options.date)
     kinds = {"text": options.text, "category": options.category, "number": options.number}
     for option, named in [*kinds.items(), ("date", dates)]:
         for name in named:
             require_name(names, name, f"--{option}")
-    return TableEncoder(date=dates, drop=leave_out, missing_label=None).set_params(**kinds)
+    encoder = TableEncoder(date=dates, drop=leave_out, sparse=sparse, missing_label=None)
+    return encoder.set_params(**kinds)
 
 
 def _date_format(given: str, names: Sequence[str]) -> tuple[str, str | None]:

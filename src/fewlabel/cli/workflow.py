@@ -165,7 +165,8 @@ def _read(path: Path, options: FitOptions) -> _Input:
     if options.priors is not None:
         check_priors(options.priors, np.unique([x for x in labels if x is not None]))
     truth = _truth(table, labels, options, names)
-    encoder = table_encoder(table.column_names, leave_out, options)
+    sparse = options.learner != "forest"
+    encoder = table_encoder(table.column_names, leave_out, options, sparse=sparse)
     return _Input(table, labels, truth, leave_out, encoder, notes)
 
 

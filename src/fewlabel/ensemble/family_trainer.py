@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -33,6 +34,7 @@ from fewlabel.bounds.votes import vote_matrix
 from fewlabel.ensemble.families import FAMILIES, Family, RangeScaler, Voter
 from fewlabel.network.classifier import PriorNetworkClassifier
 
+_VECTORS = 100  # as many as a text gets in a table with other columns
 TRIED_ROWS = 2_000
 """Unlabelled rows of the trial that tells how long a family would take."""
 ALWAYS_FAST = 20_000
@@ -74,6 +76,21 @@ class FamilyTrainer:
         self.unlabeled_at_random = shuffled
         self._views: dict[str, tuple[Any, Any]] = {"none": (None, X)}
 
+    def view_of(self, family: Family) -> tuple[Any, Any]:
+        """The scaler of a family, and all rows as it makes them.
+
+        A family that needs dense rows gets singular vectors of sparse ones.
+        """
+        if family.sparse or not issparse(self.X):
+            return self.view(family.scaling)
+        key = f"vectors, {family.scaling}"
+        if key not in self._views:
+            n_components = min(_VECTORS, min(self.X.shape) - 1)
+            vectors = TruncatedSVD(max(n_components, 1), random_state=self.seed)
+            scaler = make_pipeline(vectors, StandardScaler())
+            self._views[key] = scaler, scaler.fit_transform(self.X)
+        return self._views[key]
+
     def view(self, scaling: str) -> tuple[Any, Any]:
         """The scaler, and all rows as it makes them."""
         if scaling not in self._views:
@@ -114,7 +131,7 @@ class FamilyTrainer:
     def _train(
         self, family: Family, rows: Ints, codes: Ints, weight: Floats | None, like: Voter | None
     ) -> Voter:
-        scaler, X = self.view(family.scaling)
+        scaler, X = self.view_of(family)
         model = family.make(self.seed, self.n_jobs)
         params = weight_params(model, weight)
         if weight is not None and not params:
@@ -140,7 +157,7 @@ class FamilyTrainer:
         """A voter's votes for rows of this data set."""
         if voter.transductive:
             return voter.finish(voter.model.label_distributions_[rows])
-        return vote_matrix(_OnScaled(voter), RowView(self.view(family.scaling)[1], rows))
+        return vote_matrix(_OnScaled(voter), RowView(self.view_of(family)[1], rows))
 
     def held_out(self, family: Family, voter: Voter) -> Floats:
         """Votes for the labelled rows that did not see their labels; they calibrate the voter."""
@@ -189,8 +206,8 @@ class FamilyTrainer:
 
     def reason_to_leave_out(self, family: Family, seconds: float | None, max_train: int) -> str:
         """Why a family cannot serve here, or an empty text."""
-        if issparse(self.X) and not family.sparse:
-            return "it needs dense rows"
+        if issparse(self.X) and not family.sparse and np.isnan(self.X.data).any():  # type: ignore[attr-defined]
+            return "it needs dense rows, or sparse ones without gaps"
         if family.most_classes is not None and self.n_classes > family.most_classes:
             return f"it knows at most {family.most_classes} classes, not {self.n_classes}"
         if seconds is None or n_rows(self.X) <= ALWAYS_FAST:
@@ -207,7 +224,7 @@ class FamilyTrainer:
         small = FamilyTrainer(
             take_rows(self.X, rows), self.codes[rows], self.n_classes, self.seed, self.n_jobs
         )
-        small.view(family.scaling)
+        small.view_of(family)
         start = perf_counter()
         try:
             voter = small.train(family, small.labeled, small.codes[small.labeled])

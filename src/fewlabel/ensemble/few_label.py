@@ -95,6 +95,8 @@ class FewLabelClassifier(SelfLearner):
     True
     """
 
+    _wants_sparse = True
+
     _parameter_constraints: dict[str, list[Any]] = {
         **SelfLearner._parameter_constraints,
         "voters": [str, list, tuple],
