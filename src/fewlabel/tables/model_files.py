@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 # What training leaves in a voter and votes on new rows do not need: a graph of all rows, their
 # labels, the models on the way to the last one.
 _ONLY_FOR_TRAINING = {
-    "LabelSpreadingClassifier": ("graph_", "transduction_"),
+    "LabelSpreadingClassifier": ("_codes", "graph_", "transduction_"),
+    "MetricSpreadingClassifier": ("transduction_",),
     "PriorNetworkClassifier": ("_pool", "label_distributions_", "transduction_"),
     "QNS3VMClassifier": ("transduction_",),
     "SemiLDAClassifier": ("label_distributions_", "model_", "supervised_model_", "transduction_"),
@@ -266,12 +267,20 @@ def _for_new_rows(classifier: Any) -> Any:
         return classifier
     voters = []
     for voter in classifier.estimators:
-        model = copy.copy(voter.model)
-        for name in _ONLY_FOR_TRAINING.get(type(model).__name__, ()):
-            vars(model).pop(name, None)
+        model = _without_training(voter.model)
         parts = (voter.name, voter.scaler, model, voter.n_classes, voter.power, voter.shift)
         voters.append(Voter(*parts))
     return MixedVote(voters, classifier.weights, classifier.classes)
+
+
+def _without_training(model: Any) -> Any:
+    model = copy.copy(model)
+    for name in _ONLY_FOR_TRAINING.get(type(model).__name__, ()):
+        delattr(model, name)
+    if hasattr(model, "spreading_"):
+        model.spreading_ = _without_training(model.spreading_)
+        model.metric = model.metric_  # the unfitted one may hold a forest of its own
+    return model
 
 
 def load_model(path: Path) -> TableModel:
