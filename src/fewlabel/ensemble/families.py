@@ -22,6 +22,7 @@ from sklearn.svm import SVC
 
 from fewlabel._core.scikit import n_rows
 from fewlabel.assess.calibration import calibrated
+from fewlabel.assess.prevalence import shifted
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
 from fewlabel.baselines._wide import WideLDA
 from fewlabel.bounds.statistics import Floats, Ints
@@ -277,16 +278,26 @@ class Voter(ClassifierMixin, BaseEstimator):
         Of the vote; the model may know fewer.
     power : float
         Of the calibration.
+    shift : ndarray of shape (n_classes,), optional
+        What calibrated votes are multiplied with: class shares that are wanted, divided by those
+        of the training rows.
     """
 
     def __init__(
-        self, name: str, scaler: Any, model: Any, n_classes: int, power: float = 1.0
+        self,
+        name: str,
+        scaler: Any,
+        model: Any,
+        n_classes: int,
+        power: float = 1.0,
+        shift: Floats | None = None,
     ) -> None:
         self.name = name
         self.scaler = scaler
         self.model = model
         self.n_classes = n_classes
         self.power = power
+        self.shift = shift
 
     @property
     def classes_(self) -> Ints:
@@ -320,4 +331,5 @@ class Voter(ClassifierMixin, BaseEstimator):
         """Votes over all classes, calibrated, from the model's own."""
         full = np.zeros((len(proba), self.n_classes))
         full[:, self.model.classes_] = proba
-        return full if self.power == 1.0 else calibrated(full, self.power)
+        full = full if self.power == 1.0 else calibrated(full, self.power)
+        return full if self.shift is None else shifted(full, self.shift)

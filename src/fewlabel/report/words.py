@@ -130,6 +130,21 @@ def error_words(summary: dict[str, Any]) -> str:
     )
 
 
+_CLASSES_IN_LINE = 6
+
+
+def recall_words(summary: dict[str, Any]) -> str:
+    """The recall of each class, the lowest ones of many; empty if none is known."""
+    known = [c for c in summary["classes"] if c.get("recall")]
+    if not known or not summary["promise"]:
+        return ""
+    lowest = sorted(known, key=lambda c: c["recall"]["value"])[:_CLASSES_IN_LINE]
+    shown = known if len(known) <= _CLASSES_IN_LINE else lowest
+    each = (f"{c['name']} {about(c['recall']['value'])} ({interval(c['recall'])})" for c in shown)
+    which = "each class" if len(shown) == len(summary["classes"]) else "some classes"
+    return f"recall, the share of {which} that gets its label (estimate): {', '.join(each)}"
+
+
 def accepted_words(accepted: dict[str, Any], asked: str) -> str:
     """Which labels can be taken.
 
