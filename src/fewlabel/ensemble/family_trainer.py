@@ -101,7 +101,8 @@ class FamilyTrainer:
 
         A family that needs dense rows gets singular vectors of sparse ones.
         """
-        if family.sparse or not issparse(self.X):
+        is_sparse = issparse(self.X)
+        if family.sparse or not is_sparse:
             return self.view(family.scaling)
         key = f"vectors, {family.scaling}"
         if key not in self._views:
