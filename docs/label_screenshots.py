@@ -1,4 +1,4 @@
-"""Photograph the labelling page: ``python docs/label_screenshots.py`` writes docs/images/label-*.png.
+"""Photograph the labelling page, write docs/images/label-*.png: ``make screenshots``.
 
 A session on scikit-learn's wine with the truth answering, in headless Chromium.
 """
@@ -14,8 +14,8 @@ from sklearn.datasets import load_wine
 
 sys.path[:0] = [".", "tests"]
 
-from benchmarks.label_kill import Client, started
-from support import browser
+from benchmarks.label_kill import Client, started  # noqa: E402
+from support import browser  # noqa: E402
 
 IMAGES = Path("docs/images")
 NAMES = ["barolo", "grignolino", "barbera"]
