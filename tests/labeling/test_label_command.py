@@ -128,6 +128,24 @@ def test_export_and_import(table, tmp_path, capsys):
         label_command(Console(), table, LabelOptions("y", export=out))
 
 
+@pytest.mark.parametrize("name", ["answers.csv", "answers.parquet"])
+def test_odd_labels_and_comments_come_back(table, tmp_path, name):
+    opened = reopened(table)
+    odd = ["=1+1", "'", "-1", "a,b", 'say "x"', "ä\u2028"]
+    opened.store.add_all(
+        [
+            Answer(row, opened.digests[row], "label", label, "random", comment=label)
+            for row, label in enumerate(odd, 10)
+        ]
+    )
+    opened.store.close()
+    label_command(Console(), table, LabelOptions("y", export=tmp_path / name))
+    other = tmp_path / "other.sqlite"
+    label_command(Console(), table, LabelOptions("y", store=other, import_=tmp_path / name))
+    stored = open_table(table, LabelOptions("y", store=other)).store.answers()
+    assert [a.comment for a in stored] == [a.label for a in stored] == odd
+
+
 def test_imports_are_refused_as_a_whole(table, tmp_path):
     answered(table, [5, 89])
     out = tmp_path / "answers.csv"
