@@ -129,7 +129,7 @@ def page(process: Page) -> Page:
 def test_a_whole_session(driver: Any, tmp_path: Path):
     """Label, undo, skip, kill, go on, a second tab, the goal, the check, the files."""
     browser.view(driver, width=1240)
-    page = Page(driver, write(tmp_path / "wine.csv"), *CLASSES, "--goal", "10%")
+    page = Page(driver, write(tmp_path / "wine.csv"), *CLASSES, "--goal", "25%")
     try:
         whole_session(page)
     finally:
