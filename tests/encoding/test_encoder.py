@@ -109,7 +109,7 @@ def test_what_is_asked_for(table):
     assert encoder.plan_[0].why == "asked for"
     with pytest.raises(UserError, match=r"no column 'Zip' for drop\. Did you mean 'zip'"):
         TableEncoder(drop=["Zip"]).fit(table)
-    with pytest.raises(UserError, match="two kinds: 'zip'"):
+    with pytest.raises(UserError, match="'zip' is named for a kind, and it is dropped"):
         TableEncoder(text=["zip"], drop=["zip"]).fit(table)
     with pytest.raises(UserError, match="is to be a date, but no cell"):
         TableEncoder(date=["category"]).fit(table)

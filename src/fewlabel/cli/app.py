@@ -27,6 +27,7 @@ app = typer.Typer(
     help="Label a table of which few rows are labelled, and know how wrong the labels are.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -50,7 +51,7 @@ def _root(
 
 def _fit_options(ctx: typer.Context, console: Console) -> FitOptions:
     """The options of ``fit`` and ``columns`` that say how a table is read and learned."""
-    from fewlabel.cli.shares import share
+    from fewlabel.cli.shares import class_shares, share
     from fewlabel.cli.workflow import FitOptions
 
     names = {field.name for field in fields(FitOptions)} & set(ctx.params)
@@ -59,6 +60,8 @@ def _fit_options(ctx: typer.Context, console: Console) -> FitOptions:
         given[name] = given[name] or ()
     if given.get("accept_error") is not None:
         given["accept_error"] = share(given["accept_error"], "--accept-error")
+    if given.get("priors") is not None:
+        given["priors"] = class_shares(given["priors"], "--priors")
     return FitOptions(**given, progress=console.progress, on_round=console.on_round)
 
 
@@ -72,6 +75,9 @@ def fit(
     report: opt.ReportOut = None,
     accept_error: opt.AcceptError = None,
     per_class: opt.PerClass = False,
+    scoring: opt.Scoring = "accuracy",
+    priors: opt.Priors = None,
+    votes: opt.Votes = False,
     text: opt.Text = None,
     category: opt.Category = None,
     date: opt.Date = None,
@@ -139,8 +145,13 @@ def predict(
     out: opt.OutTable = None,
     accept_error: Annotated[
         str | None,
-        typer.Option(help="Share of wrong labels to live with.", show_default="that of the fit"),
+        typer.Option(
+            help="Share of wrong labels to live with.",
+            metavar="SHARE",
+            show_default="that of the fit",
+        ),
     ] = None,
+    votes: opt.Votes = False,
     encoding: opt.Encoding = "utf-8",
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -151,11 +162,11 @@ def predict(
     with console.errors_explained():
         from fewlabel.cli.commands import predict_command
         from fewlabel.cli.shares import share
+        from fewlabel.cli.workflow import PredictOptions
 
         most = None if accept_error is None else share(accept_error, "--accept-error")
-        predict_command(
-            console, model, table, out=out, accept_error=most, encoding=encoding, force=force
-        )
+        options = PredictOptions(most, votes, encoding)
+        predict_command(console, model, table, options, out=out, force=force)
 
 
 @app.command()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel.cli.labelled_table import corrected, labelled_table
-from fewlabel.cli.table_columns import columns_left_out, encode_table, whole_plan
+from fewlabel.cli.table_columns import columns_left_out, table_encoder
 from fewlabel.cli.workflow import FitOptions, FitResult, TableInput, fit_result
 from fewlabel.labeling.learning import Lesson
 from fewlabel.report import render
@@ -49,18 +49,18 @@ class TableJob:
 
     def features(self) -> Any:
         """The rows as numbers."""
-        return self._input().X
+        given = self._input()
+        labels = np.where(self.labeled, "given", None)
+        return given.encoder.fit_transform(given.table, labels)
 
     def _input(self) -> TableInput:
         """The table as it is learned from, without its labels."""
         if self._given is None:
             options = FitOptions(**self.options)
             leave_out, notes = columns_left_out(self.table, options)
-            encoder, X = encode_table(self.table, self.labeled, leave_out, options)
-            plan = whole_plan(self.table, encoder, leave_out)
+            encoder = table_encoder(self.table.column_names, leave_out, options)
             none = np.full(self.table.num_rows, None, dtype=object)
-            notes = [*notes, *encoder.warned_]
-            self._given = TableInput(self.table, none, None, encoder, X, plan, leave_out, notes)
+            self._given = TableInput(self.table, none, None, leave_out, encoder, notes)
         return self._given
 
     def write(self, clf: Any, lesson: Lesson, request: dict[str, Any], folder: Path) -> list[str]:
@@ -71,6 +71,8 @@ class TableJob:
             labels[row] = label
         filled = _with_target(self.table, options.target, labels)
         given = self._input()._replace(table=filled, labels=labels)
+        # The classifier learned from the features: the encoder is fitted once, not in every round.
+        clf.table_encoder_ = given.encoder
         result = fit_result(self.name, given, clf, options, [], time.perf_counter())
         result.summary["notes"].append(_basis(lesson))
         table = result.table

@@ -38,7 +38,11 @@ OutTable = Annotated[
 ]
 Truth = Annotated[
     str | None,
-    typer.Option(help="Column with true labels, to check by.", autocompletion=complete_columns),
+    typer.Option(
+        help="Column with true labels, to check by.",
+        metavar="COLUMN",
+        autocompletion=complete_columns,
+    ),
 ]
 
 # --- of one command ---
@@ -47,6 +51,7 @@ Target = Annotated[
     str,
     typer.Option(
         help="Column to fill: its empty cells are the unlabelled rows.",
+        metavar="COLUMN",
         autocompletion=complete_columns,
     ),
 ]
@@ -60,7 +65,9 @@ ReportOut = Annotated[
 Drop = Annotated[
     list[str] | None,
     typer.Option(
-        help="Column not to learn from; may be repeated.", autocompletion=complete_columns
+        help="Column not to learn from; may be repeated.",
+        metavar="COLUMN",
+        autocompletion=complete_columns,
     ),
 ]
 Unlabeled = Annotated[
@@ -84,6 +91,7 @@ MaxTrain = Annotated[
     typer.Option(
         help="Training budget: pseudo-labelled rows to train on in a round; 0 for all.",
         min=0,
+        metavar="ROWS",
         show_default="5,000; forest: 100,000",
     ),
 ]
@@ -108,25 +116,34 @@ ReportFile = Annotated[Path | None, typer.Option(help="Write here instead of to 
 LabelsPerClass = Annotated[int, typer.Option(help="Labelled rows of each digit.", min=1, max=100)]
 Text = Annotated[
     list[str] | None,
-    typer.Option(help="Column to read as text; may be repeated.", autocompletion=complete_columns),
+    typer.Option(
+        help="Column to read as text; may be repeated.",
+        metavar="COLUMN",
+        autocompletion=complete_columns,
+    ),
 ]
 Category = Annotated[
     list[str] | None,
     typer.Option(
-        help="Column to read as a category; may be repeated.", autocompletion=complete_columns
+        help="Column to read as a category; may be repeated.",
+        metavar="COLUMN",
+        autocompletion=complete_columns,
     ),
 ]
 Date = Annotated[
     list[str] | None,
     typer.Option(
         help="Column to read as a date, with its format if need be: born=%d/%m/%Y.",
+        metavar="COLUMN",
         autocompletion=complete_columns,
     ),
 ]
 Number = Annotated[
     list[str] | None,
     typer.Option(
-        help="Column to read as a number; may be repeated.", autocompletion=complete_columns
+        help="Column to read as a number; may be repeated.",
+        metavar="COLUMN",
+        autocompletion=complete_columns,
     ),
 ]
 Classes = Annotated[
@@ -140,10 +157,27 @@ Fold = Annotated[
         show_default="ask",
     ),
 ]
+Scoring = Annotated[
+    Literal["accuracy", "balanced"],
+    typer.Option(help="What to be good at; balanced: every class counts alike, rare ones too."),
+]
+Priors = Annotated[
+    str | None,
+    typer.Option(
+        help="Shares of the classes in the table, if you know them: a=0.95,b=0.05.",
+        metavar="CLASS=SHARE,…",
+    ),
+]
+Votes = Annotated[
+    bool,
+    typer.Option("--votes", help="Add a column for each class: the calibrated chance of it."),
+]
 AcceptError = Annotated[
     str | None,
     typer.Option(
-        help="Share of wrong labels to live with: labels are accepted for it.", show_default="5%"
+        help="Share of wrong labels to live with: labels are accepted for it.",
+        metavar="SHARE",
+        show_default="5%",
     ),
 ]
 PerClass = Annotated[

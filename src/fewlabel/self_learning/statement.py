@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -64,7 +63,6 @@ class LabelStatements:
     _transduction: Transduction
     _assessment: FitAssessment | None = None
     _paper_bounds: PaperBounds | None = None
-    _names: list[str] | None = None
     _sample: Bools | None = None
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
@@ -102,7 +100,7 @@ class LabelStatements:
             rows = np.flatnonzero(self._sample)
             labeled, codes = take_rows(labeled, rows), codes[rows]
         weight = None
-        if self.labels == "per class":
+        if self.labels == "per class" or getattr(self, "priors", None) is not None:
             votes = self._transduction.initial[sample.positions]
             given = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
             shares = np.array([share.value for share in found.error.prevalence])
@@ -155,20 +153,7 @@ class LabelStatements:
         rows, _ = rows_with_weight(len(self._sample), self.labeled_weight_)
         return self._sample[rows]
 
-    def name_features(self, names: Sequence[str]) -> Self:
-        """Give the columns of an array the names that messages shall call them by.
-
-        Parameters
-        ----------
-        names : sequence of str
-            One for each column of X.
-        """
-        self._names = list(names)
-        return self
-
     def _feature_names(self) -> Any:
-        if self._names is not None:
-            return self._names
         encoder = getattr(self, "table_encoder_", None)
         if encoder is not None:
             return encoder.get_feature_names_out().tolist()
@@ -179,6 +164,8 @@ class LabelStatements:
         """What the paper's bounds rest on, made when it is first asked for."""
         check_is_fitted(self)
         if self._paper_bounds is None:
+            if not hasattr(self, "_transduction"):
+                self._in_memory()  # says why it cannot be known
             self._paper_bounds = paper_bounds(self._held_out(), self._transduction)
         return self._paper_bounds
 
@@ -355,6 +342,11 @@ class LabelStatements:
 
     def _in_memory(self) -> Self:
         check_is_fitted(self)
+        if not hasattr(self, "_transduction"):
+            raise ValueError(
+                "The classifier was read from a file, which does not keep the rows of the fit. "
+                "Pass rows, or fit it again."
+            )
         if not hasattr(self, "transduction_"):
             raise ValueError(
                 "The classifier was fitted with `unlabeled`, whose rows are not kept. Use "
