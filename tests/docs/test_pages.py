@@ -37,14 +37,11 @@ BLOCK = re.compile(
 
 @pytest.fixture
 def small_votes(monkeypatch):
-    """Two quick families and small forests in place of the default ones."""
+    """Two quick families in place of the default ones."""
     from fewlabel.ensemble import families
-    from fewlabel.selection import learner
 
-    kept = {name: families.FAMILIES[name] for name in ("extra_trees", "lda", "semi_lda")}
+    kept = {name: families.FAMILIES[name] for name in ("extra_trees", "semi_lda")}
     monkeypatch.setattr(families, "FAMILIES", kept)
-    for module in (families, learner):
-        monkeypatch.setattr(module, "N_TREES", 20)
 
 
 def blocks(page: Path):
