@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import fewlabel
+import fewlabel.labeling
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -25,6 +26,7 @@ PAGES = [
     DOCS / "index.md",
     DOCS / "coming-from.md",
     DOCS / "command-line.md",
+    DOCS / "labeling.md",
     *sorted(DOCS.glob("start/*.md")),
     *sorted(DOCS.glob("guide/*.md")),
     *sorted(DOCS.glob("theory/*.md")),
@@ -61,7 +63,7 @@ def run_commands(code: str) -> None:
     from fewlabel.cli.app import app
 
     for line in code.splitlines():
-        if line.startswith("$ fewlabel "):
+        if line.startswith("$ fewlabel ") and not line.startswith("$ fewlabel label "):
             answer = CliRunner().invoke(app, shlex.split(line)[2:])
             assert answer.exit_code == 0, f"{line}\n{answer.output}"
 
@@ -84,7 +86,8 @@ def test_every_block_runs(page, tmp_path, monkeypatch, small_votes):
 def test_the_reference_has_every_public_name():
     page = (DOCS / "api" / "index.md").read_text(encoding="utf-8")
     listed = re.findall(r"^   (\w+)$", page, re.M)
-    assert sorted(listed) == sorted(set(fewlabel.__all__) - {"__version__"})
+    public = {*fewlabel.__all__, *fewlabel.labeling.__all__} - {"__version__"}
+    assert sorted(listed) == sorted(public)
 
 
 def test_every_public_name_has_see_also_references_and_an_example():
