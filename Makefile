@@ -17,10 +17,7 @@ help:  ## Show this list
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-<<<<<<< HEAD
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,label,scale,test]'
-=======
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -e '.[cli,scale,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -e '.[cli,label,scale,test]'
 	touch $@
 
 # The demonstration needs less; the whole set has it, too.
@@ -35,7 +32,6 @@ $(VENV)/.installed-docs: $(READY)
 
 $(VENV)/.installed-release: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
->>>>>>> refs/heads/docs
 	touch $@
 
 install: $(READY)  ## Create .venv and install fewlabel with everything the other targets need
