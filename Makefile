@@ -187,7 +187,7 @@ NEWEST ?= $(shell for v in 14 13 12 11; do for p in python3.$$v $$HOME/.pyenv/ve
 
 matrix: minimum  ## Run the tests of tables, models and mathematics with other versions of the libraries, and of Python
 	$(MAKE) versions NAME=pandas2 WITH="pandas==2.*"
-	$(MAKE) versions NAME=sklearn16 WITH="scikit-learn==1.6.* pandas==2.*"
+	$(MAKE) versions NAME=sklearn16 WITH="scikit-learn==1.6.* scipy<1.16 pandas==2.*"
 	$(MAKE) versions NAME=sklearn17 WITH="scikit-learn==1.7.* pandas==2.*"
 	$(MAKE) versions NAME=sklearn18 WITH="scikit-learn==1.8.*"
 	$(MAKE) versions NAME=newest PYTHON=$(NEWEST)
