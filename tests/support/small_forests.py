@@ -17,6 +17,6 @@ def small_forests(n_trees: int = 40, in_folds: int = 10) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learner, "N_TREES", n_trees)
-        patch.setattr(families, "N_TREES", n_trees)
+        patch.setattr(families, "FAMILY_TREES", n_trees)
         patch.setattr(classifier, "FEWER_TREES", in_folds)
         yield
