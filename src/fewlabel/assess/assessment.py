@@ -171,6 +171,7 @@ def assess(
     *,
     errors: Floats | None = None,
     labels: Labels = "random",
+    sample: Bools | None = None,
     random_state: int = 0,
 ) -> FitAssessment:
     """Assess the labels of a fit.
@@ -184,6 +185,8 @@ def assess(
         not only the initial model was held out.
     labels : {"random", "per class"}, default="random"
         How rows were chosen for labelling.
+    sample : ndarray of bool of shape (n_labeled,), optional
+        The labelled rows that stand for the table; all by default.
     random_state : int, default=0
         Of the bootstrap.
     """
@@ -199,6 +202,7 @@ def assess(
         errors=errors,
         trained_share=held_out.trained_share,
         labels=labels,
+        sample=sample,
         class_shares=held_out.class_shares,
         random_state=random_state,
     )

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from fewlabel._core.arrays import Bools
 from fewlabel._core.checks import check_codes, check_votes
 from fewlabel.assess.calibration import Confidence, calibrated, match_confidence
 from fewlabel.assess.limits import (
@@ -144,6 +145,7 @@ def assess_labels(
     errors: Floats | None = None,
     trained_share: float = 1.0,
     labels: Labels = "random",
+    sample: Bools | None = None,
     class_shares: ClassShares | None = None,
     n_resamples: int = 300,
     random_state: int = 0,
@@ -178,6 +180,9 @@ def assess_labels(
         out-of-bag votes.
     labels : {"random", "per class"}, default="random"
         How rows were chosen for labelling: at random, or some of each class.
+    sample : ndarray of bool of shape (n_labeled,), optional
+        The labelled rows that stand for the table. Others teach the voters and Q, but were chosen
+        because they are hard, say, and would bias the estimate. All rows by default.
     class_shares : ClassShares, optional
         Shares of the table that the user knows, and those that the votes are for.
     n_resamples : int, default=300
@@ -210,32 +215,39 @@ def assess_labels(
     votes = held_out[None] if held_out.ndim == 2 else held_out
     codes = check_codes(y, votes.shape[2], votes.shape[1])
     rows = judge(votes, codes, weights, n_resamples=n_resamples, random_state=random_state)
-    if errors is not None:
-        rows = rows._replace(errors=errors)
+    rows = _standing_for_the_table(rows, errors, sample)
     first = check_votes(first_votes)
-    sample, assumes = _sample_of(rows, first, predicted, labels, class_shares or ClassShares())
-    n_judged = len(sample.rows.y)
+    shares = class_shares or ClassShares()
+    judged, assumes = _sample_of(rows, first, predicted, labels, shares)
+    n_judged = len(judged.rows.y)
     if n_judged == 0:
         unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, assumes)
         return Assessment(unknown, Confidence(1.0), match_confidence(first, predicted, 1.0))
-    n = kish_size(sample.weight)
-    doubt = 1.0 - sample.seen * float(_of_label(sample.proba, predicted).mean())
-    error = float(np.average(sample.rows.errors, weights=sample.weight)) * trained_share**_CURVE
+    n = kish_size(judged.weight)
+    doubt = 1.0 - judged.seen * float(_of_label(judged.proba, predicted).mean())
+    error = float(np.average(judged.rows.errors, weights=judged.weight)) * trained_share**_CURVE
     # The doubt is that of the initial votes: it does not know what self-learning mended.
     m = _DOUBT_ROWS if errors is None else _DOUBT_ROWS / 4
     value = (n * error + m * doubt) / (n + m)
-    n_limits = _with_variance(value, n + _MORE_ROWS, sample.variance)
+    n_limits = _with_variance(value, n + _MORE_ROWS, judged.variance)
     low, high = share_limits(value, of_finite_population(n_limits, len(first)))
 
     def match(value: float) -> Confidence:
-        return match_confidence(first, predicted, value, seen=sample.seen, shift=sample.shift)
+        return match_confidence(first, predicted, value, seen=judged.seen, shift=judged.shift)
 
     confidence, cautious = match(value), match(value + _CAUTION * (high - value))
-    per_class = class_errors(sample, predicted, confidence.of(first, predicted), trained_share)
+    per_class = class_errors(judged, predicted, confidence.of(first, predicted), trained_share)
     recall = class_recalls(rows, first.shape[1], trained_share)
-    shares = (per_class, sample.prevalence, recall)
+    shares = (per_class, judged.prevalence, recall)
     estimate = ErrorEstimate(value, low, high, n_judged, assumes, *shares)
     return Assessment(estimate, confidence, cautious)
+
+
+def _standing_for_the_table(
+    rows: JudgedRows, errors: Floats | None, sample: Bools | None
+) -> JudgedRows:
+    rows = rows if errors is None else rows._replace(errors=errors)
+    return rows if sample is None else rows.take(sample)
 
 
 class ClassShares(NamedTuple):

@@ -229,6 +229,48 @@ def audit(
 
 
 @app.command()
+def label(
+    ctx: typer.Context,
+    table: opt.TableFile,
+    target: opt.LabelTarget,
+    goal: opt.LabelGoal = "5%",
+    classes: opt.LabelClass = None,
+    given_random: opt.GivenRandom = False,
+    port: opt.Port = 0,
+    no_open: opt.NoOpen = False,
+    host: opt.Host = None,
+    password_file: opt.PasswordFile = None,
+    certificate: opt.Certificate = None,
+    key: opt.CertificateKey = None,
+    store: opt.Store = None,
+    export: opt.Export = None,
+    import_: opt.Import = None,
+    drop: opt.Drop = None,
+    unlabeled: opt.Unlabeled = None,
+    jobs: opt.LabelJobs = None,
+    encoding: opt.Encoding = "utf-8",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Label rows in the browser: those that teach most, then a check that proves the result.
+
+    The page is served on this machine only; its address, with a token, is the first line on
+    standard output. Every answer is stored beside the table before it is acknowledged. The table
+    itself is never changed.
+    """
+    console = Console(quiet=quiet)
+    with console.errors_explained():
+        from fewlabel.cli.label import LabelOptions, label_command
+        from fewlabel.cli.shares import share
+
+        names = {field.name for field in fields(LabelOptions)} & set(ctx.params)
+        given = {name: ctx.params[name] for name in names}
+        given["goal"] = share(goal, "--goal")
+        given["classes"], given["drop"] = tuple(classes or ()), tuple(drop or ())
+        label_command(console, table, LabelOptions(**given, open_browser=not no_open))
+
+
+@app.command()
 def report(
     source: Annotated[Path, typer.Argument(help="A model file, or a report in JSON.")],
     kind: Annotated[

@@ -204,3 +204,50 @@ DrawSeed = Annotated[
     int | None,
     typer.Option("--seed", help="Seed of the draw.", min=0, max=2**63, show_default="a new one"),
 ]
+LabelTarget = Annotated[
+    str,
+    typer.Option(help="Column with the labels, empty or not.", autocompletion=complete_columns),
+]
+LabelGoal = Annotated[
+    str, typer.Option("--goal", help="Share of wrong labels to live with: when to stop.")
+]
+LabelClass = Annotated[
+    list[str] | None,
+    typer.Option("--class", help="Class to choose from; may be repeated. More can be added later."),
+]
+GivenRandom = Annotated[
+    bool,
+    typer.Option(
+        "--given-random",
+        help="The labels that the table has are of randomly drawn rows: they enter the estimate.",
+    ),
+]
+Port = Annotated[
+    int, typer.Option(help="Port of the page.", min=0, max=65535, show_default="a free one")
+]
+NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")]
+Host = Annotated[
+    str | None,
+    typer.Option(
+        help="Address to serve other machines on; needs a password or a certificate.",
+        show_default="this machine only",
+    ),
+]
+PasswordFile = Annotated[
+    Path | None, typer.Option(help="File with the password that the page asks for.")
+]
+Certificate = Annotated[Path | None, typer.Option(help="TLS certificate, in PEM.")]
+CertificateKey = Annotated[Path | None, typer.Option("--key", help="Its private key.")]
+Store = Annotated[
+    Path | None,
+    typer.Option(help="File for the answers.", show_default="beside the table, .answers.sqlite"),
+]
+Export = Annotated[Path | None, typer.Option(help="Write the answers here, and end.")]
+Import = Annotated[
+    Path | None,
+    typer.Option("--import", help="Add answers from here (or a Label Studio export), and end."),
+]
+LabelJobs = Annotated[
+    int | None,
+    typer.Option("--jobs", help="Processors to learn with.", show_default="all but one"),
+]

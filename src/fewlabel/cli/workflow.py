@@ -120,7 +120,7 @@ class FitResult:
     left_out: list[str]
 
 
-class _Input(NamedTuple):
+class TableInput(NamedTuple):
     """A table, its labels, how to encode it, and what to tell about it."""
 
     table: pa.Table
@@ -128,8 +128,8 @@ class _Input(NamedTuple):
     truth: NDArray[Any] | None
     leave_out: dict[str, str]
     encoder: TableEncoder
-    priors: dict[str, float] | None
     notes: list[str]
+    priors: dict[str, float] | None = None
 
 
 def fit_table(path: Path, options: FitOptions) -> FitResult:
@@ -137,10 +137,22 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     start = time.perf_counter()
     given = _read(path, options)
     clf, caught = _learn(given, options)
+    options.progress("estimating the error")
+    return fit_result(path.name, given, clf, options, caught, start)
+
+
+def fit_result(
+    name: str,
+    given: TableInput,
+    clf: SelfLearner,
+    options: FitOptions,
+    caught: list[str],
+    start: float,
+) -> FitResult:
+    """Labelled table, model and summary of a classifier that was fitted on a table."""
     encoder: TableEncoder = clf.table_encoder_  # type: ignore[assignment]
     notes = [*given.notes, *encoder.warned_, *caught]
-    options.progress("estimating the error")
-    summary = _summary(path.name, given, clf, options, notes)
+    summary = _summary(name, given, clf, options, notes)
     summary["data"]["columns"] = [column.to_dict() for column in encoder.plan_]
     summary["settings"]["learner"] = options.learner or "mixed"
     summary["settings"]["seconds"] = round(time.perf_counter() - start, 2)
@@ -158,7 +170,7 @@ def fit_table(path: Path, options: FitOptions) -> FitResult:
     )
 
 
-def _read(path: Path, options: FitOptions) -> _Input:
+def _read(path: Path, options: FitOptions) -> TableInput:
     options.progress(f"reading {path.name}")
     table = read_table(path, encoding=options.encoding)
     leave_out, notes = columns_left_out(table, options)
@@ -167,11 +179,11 @@ def _read(path: Path, options: FitOptions) -> _Input:
     truth = _truth(table, labels, options, names)
     sparse = options.learner != "forest"
     encoder = table_encoder(table.column_names, leave_out, options, sparse=sparse)
-    return _Input(table, labels, truth, leave_out, encoder, priors, notes)
+    return TableInput(table, labels, truth, leave_out, encoder, notes, priors)
 
 
 def _summary(
-    name: str, given: _Input, clf: SelfLearner, options: FitOptions, notes: list[str]
+    name: str, given: TableInput, clf: SelfLearner, options: FitOptions, notes: list[str]
 ) -> dict[str, Any]:
     target = options.target
     return summarize(
@@ -234,7 +246,7 @@ def _priors(
 # --- learning --------------------------------------------------------------------------------
 
 
-def _learn(given: _Input, options: FitOptions) -> tuple[SelfLearner, list[str]]:
+def _learn(given: TableInput, options: FitOptions) -> tuple[SelfLearner, list[str]]:
     """A fitted classifier, and what it warned of."""
     forest = options.learner == "forest"
     clf: SelfLearner = paper_learner(options) if forest else _mixed_learner(options)

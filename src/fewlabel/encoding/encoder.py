@@ -75,6 +75,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     needs_encoding : Whether rows are numbers already.
     skrub.TableVectorizer : Without plans in words, notations of numbers and leakage.
 
+    References
+    ----------
+    .. [1] P. Cerda and G. Varoquaux, "Encoding high-cardinality string categorical variables",
+           2020.
+
     Examples
     --------
     >>> import pandas as pd

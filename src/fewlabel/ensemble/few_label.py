@@ -83,11 +83,22 @@ class FewLabelClassifier(SelfLearner):
     classes_, transduction_, error_, confidence_, thresholds_, history_, risk_bound_, ... :
         as in :class:`SelfLearningClassifier`
 
+    See Also
+    --------
+    SelfLearningClassifier : Algorithm 1 around one classifier.
+    TableEncoder : How frames become numbers.
+
     Notes
     -----
     For rows of ``fit``, label spreading votes by its graph; for new rows, by the mean of their
     nearest neighbours among the rows of ``fit``. With more than 20,000 unlabelled rows a sample of
     that size carries the graphs, and all others vote like new rows.
+
+    References
+    ----------
+    .. [1] V. Feofanov, E. Devijver and M.-R. Amini, "Multi-class Probabilistic Bounds for
+           Self-learning", 2021,
+           Algorithm 1 and Section 7.
 
     Examples
     --------

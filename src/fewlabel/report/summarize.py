@@ -69,7 +69,7 @@ def summarize(
         "schema": SCHEMA,
         "title": title or "What was learned from few labels",
         "made_by": _made_by(),
-        "data": {**_counts(view), **(data or {})},
+        "data": {**_counts(view), **_columns(clf), **(data or {})},
         "settings": _settings(clf),
         "voters": voters_of(clf),
         "promise": promise_of(view) if len(view.rows) else None,
@@ -106,6 +106,12 @@ def _counts(view: FitView) -> dict[str, Any]:
         "max_error": view.max_error,
         "n_changed": int((view.initial_label != view.label).sum()),
     }
+
+
+def _columns(clf: Any) -> dict[str, Any]:
+    """How the columns of a frame were read, if the classifier encoded them."""
+    plan = getattr(getattr(clf, "table_encoder_", None), "plan_", None)
+    return {} if plan is None else {"columns": [column.to_dict() for column in plan]}
 
 
 def _settings(clf: Any) -> dict[str, Any]:

@@ -161,7 +161,7 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
         self._keep_rows(X, codes, executor.chunk)
         initial, votes = executor.chunk["initial"], executor.chunk["votes"]
         self._transduction = Transduction(initial, votes, named, given)
-        self._assessment = self._paper_bounds = None
+        self._assessment = self._paper_bounds = self._sample = None
         return self
 
     def _task(
