@@ -160,6 +160,9 @@ screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
 report-calibration: $(READY)  ## Compare the report's bounds with the true error, write docs/report_calibration.md
 	$(BIN)/python -m benchmarks.report_calibration --write docs/report_calibration.md
 
+any-table: $(READY)  ## Learn messy tables beside scikit-learn pipelines, write docs/any_table.md (slow)
+	$(BIN)/python -m benchmarks.any_table --records results/any_table.jsonl --write docs/any_table.md
+
 csv-scale: $(READY)  ## Measure `fewlabel fit` on a CSV of a million rows, write docs/csv_scale.md (slow)
 	$(BIN)/python -m benchmarks.csv_scale --records results/csv_scale.jsonl --write docs/csv_scale.md
 
