@@ -13,6 +13,8 @@ import numpy as np
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel.assess.accept import acceptance_steps, threshold_among
 from fewlabel.assess.calibration import Confidence
+from fewlabel.assess.error_estimate import ErrorEstimate
+from fewlabel.assess.limits import Share
 
 _MOST_STEPS = 1_000
 """In a file. In memory there is one for each row."""
@@ -70,6 +72,11 @@ class Promise:
         reached: Bools = self.cautious.of(votes, labels) >= self.threshold(max_error) - 1e-12
         return reached
 
+    @property
+    def mean_doubt(self) -> float:
+        """Mean cautious doubt about all rows of the fit; NaN without any."""
+        return float(self.steps[-1, 0]) if len(self.steps) else float("nan")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; steps are thinned out, but that of ``max_error`` stays."""
         kept = np.linspace(0, len(self.steps) - 1, min(_MOST_STEPS - 1, len(self.steps)))
@@ -91,6 +98,18 @@ class Promise:
         if not np.isfinite([power, max_error, *steps.ravel()]).all():
             raise ValueError("promise")
         return cls(_rule(plain["rule"]), _rule(plain["cautious"]), steps, power, max_error)
+
+
+def error_from_dict(plain: dict[str, Any]) -> ErrorEstimate:
+    """The estimate from ``dataclasses.asdict``, which JSON may have carried; unknown if empty."""
+    if not plain:
+        return ErrorEstimate(float("nan"), 0.0, 1.0, 0, "nothing is known of the fit")
+    shares = {
+        name: tuple(Share(*share) for share in found)
+        for name, found in plain.items()
+        if name in ("per_class", "prevalence", "recall")
+    }
+    return ErrorEstimate(**{**plain, **shares, "notes": tuple(plain["notes"])})
 
 
 def _rule(plain: dict[str, Any]) -> Confidence:
