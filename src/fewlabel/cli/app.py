@@ -85,6 +85,7 @@ def fit(
     policy: opt.Policy = "bound",
     max_train: opt.MaxTrain = None,
     scheduler: opt.Scheduler = None,
+    stream: opt.Stream = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = -1,
     encoding: opt.Encoding = "utf-8",
@@ -94,7 +95,8 @@ def fit(
 ) -> None:
     """Learn a column from its filled cells, and fill the empty ones.
 
-    TABLE may be a folder of Parquet files that do not fit in memory; --out is then a new folder.
+    TABLE may be more than fits in memory: a folder of Parquet or CSV files, a pattern such as
+    'rows/*.parquet', an address such as s3://…, or a large file; --out is then a new folder.
     Without --out, --model and --report, the labelled table is written beside you under the
     table's name with "-labelled". The table itself is never changed.
     """
@@ -102,9 +104,17 @@ def fit(
     with console.errors_explained():
         from fewlabel.cli.commands import fit_command
 
-        files = {"out": out, "model": model, "report": report}
-        options = _fit_options(ctx, console)
-        fit_command(console, table, options, **files, force=force, scheduler=scheduler)
+        fit_command(
+            console,
+            table,
+            _fit_options(ctx, console),
+            out=out,
+            model=model,
+            report=report,
+            force=force,
+            scheduler=scheduler,
+            stream=stream,
+        )
 
 
 @app.command()
@@ -141,6 +151,7 @@ def predict(
         str | None,
         typer.Option(help="Share of wrong labels to live with.", show_default="that of the fit"),
     ] = None,
+    stream: opt.Stream = None,
     encoding: opt.Encoding = "utf-8",
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -154,7 +165,14 @@ def predict(
 
         most = None if accept_error is None else share(accept_error, "--accept-error")
         predict_command(
-            console, model, table, out=out, accept_error=most, encoding=encoding, force=force
+            console,
+            model,
+            table,
+            out=out,
+            accept_error=most,
+            encoding=encoding,
+            force=force,
+            stream=stream,
         )
 
 

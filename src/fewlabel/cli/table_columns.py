@@ -137,6 +137,21 @@ def encode_table(
         return encoder, encoder.fit_transform(table.select(names), y)
 
 
+def table_encoder(
+    names: Sequence[str], leave_out: dict[str, str], options: FitOptions
+) -> TableEncoder:
+    """The encoder that the options ask for.
+
+    ``leave_out`` is what :func:`columns_left_out` gives, ``names`` those of the table's columns.
+    """
+    dates = dict(_date_format(name, names) for name in options.date)
+    kinds = {"text": options.text, "category": options.category, "number": options.number}
+    for option, named in [*kinds.items(), ("date", dates)]:
+        for name in named:
+            require_column(list(names), name, f"--{option}")
+    return TableEncoder(date=dates, drop=list(leave_out), missing_label=None).set_params(**kinds)
+
+
 def _date_format(given: str, names: Sequence[str]) -> tuple[str, str | None]:
     """Column and format of ``born`` or ``born=%d/%m/%Y``; a column's own name may have a =."""
     name, equals, form = given.rpartition("=")

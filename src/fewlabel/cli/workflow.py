@@ -170,7 +170,7 @@ def _summary(
             "target_type": type_of(given.table.column(target)),
             "columns": [column.to_dict() for column in given.plan],
         },
-        show_rows=lambda rows: _cells(given.table, rows, leave_out={target, options.truth}),
+        show_rows=lambda rows: cells_shown(given.table, rows, leave_out={target, options.truth}),
         notes=[*given.notes, *caught],
     )
 
@@ -209,16 +209,19 @@ def _learn(
     X: NDArray[Any], labels: NDArray[Any], options: FitOptions
 ) -> tuple[SelfLearner, list[str]]:
     """A fitted classifier, and what it warned of."""
-    clf: SelfLearner = (
-        paper_learner(options) if options.learner == "forest" else _mixed_learner(options)
-    )
+    clf = learner_of(options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clf.fit(X, labels)
-    return clf, _for_users(caught)
+    return clf, for_users(caught)
 
 
-def paper_learner(options: FitOptions) -> SelfLearningClassifier:
+def learner_of(options: FitOptions) -> SelfLearner:
+    """The classifier that the options ask for, unfitted."""
+    return _paper_learner(options) if options.learner == "forest" else _mixed_learner(options)
+
+
+def _paper_learner(options: FitOptions) -> SelfLearningClassifier:
     """The paper's: one forest."""
     options.progress("training the first forest")
     budget = MAX_TRAIN if options.max_train is None else options.max_train
@@ -246,7 +249,7 @@ def _common(options: FitOptions) -> dict[str, Any]:
     }
 
 
-def _for_users(caught: Sequence[warnings.WarningMessage]) -> list[str]:
+def for_users(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     """Warnings to tell, each once; those of libraries to programmers are not among them.
 
     That a family stopped before its last digit settled is no news to a user, who cannot change it:
@@ -316,7 +319,8 @@ def append_columns(
     return table
 
 
-def _cells(table: pa.Table, rows: Ints, leave_out: set[str | None]) -> list[dict[str, str]]:
+def cells_shown(table: pa.Table, rows: Ints, leave_out: set[str | None]) -> list[dict[str, str]]:
+    """The first cells of rows, as short texts by column."""
     names = [name for name in table.column_names if name not in leave_out][:_CELLS_SHOWN]
     part = table.select(names).take(rows.tolist())
     return [

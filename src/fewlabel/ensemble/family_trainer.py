@@ -125,7 +125,8 @@ class FamilyTrainer:
         else:
             target = np.full(n_rows(X), UNLABELED)
             target[rows] = codes
-            if like is not None and hasattr(like.model, "graph_"):
+            graph = getattr(like.model, "graph_", None) if like is not None else None
+            if like is not None and graph is not None and graph.shape[0] == len(target):
                 model = like.model.respread(target)
             elif family.learns_from is None:
                 model.fit(X, target)
