@@ -54,7 +54,8 @@ def client():
 
 
 def learner(*voters, **options):
-    return FewLabelClassifier(list(voters or ("lda", "svm")), random_state=0, **options)
+    options = {"max_iter": 2, "random_state": 0, **options}
+    return FewLabelClassifier(list(voters or ("lda", "svm")), **options)
 
 
 def array():

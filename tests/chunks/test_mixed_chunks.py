@@ -10,8 +10,8 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 
 from fewlabel import FewLabelClassifier, SelfLearningClassifier, UnlabeledRows, predict_rows
-from fewlabel.chunks.survey import ColumnSums
-from fewlabel.ensemble.families import RangeScaler
+from fewlabel.chunks.survey import SAMPLE_ROWS, ColumnSums
+from fewlabel.ensemble.families import ANCHORS, RangeScaler
 from fewlabel.ensemble.sampled import SampleTrainer, fitted_scaler
 from fewlabel.report.summarize import summarize
 
@@ -25,7 +25,7 @@ UNSAMPLED = ["forest", "svm", "lda"]  # families that learn from no sample of th
 
 
 def learner(**options):
-    options = {"voters": UNSAMPLED, "random_state": 0, **options}
+    options = {"voters": UNSAMPLED, "max_iter": 2, "random_state": 0, **options}
     return FewLabelClassifier(options.pop("voters"), **options)
 
 
@@ -142,13 +142,27 @@ def test_every_family_takes_part_and_predicts(tmp_path):
     assert not [record.left_out for record in clf.voters_ if record.left_out]
     target = np.where(np.arange(len(X)) < L, Y, -1)
     same = FewLabelClassifier(random_state=0).fit(X, target)
-    agreement = results(tmp_path / "labels")["label"] == same.transduction_[L:]
-    assert agreement.mean() > 0.97
+    found = results(tmp_path / "labels")
+    np.testing.assert_array_equal(found["label"], same.transduction_[L:])
+    # All rows are in the sample: they vote by the graphs, too. Semi-supervised families see the
+    # rows in another order, which changes the digits at which they stop.
+    votes = found[[f"vote_{c}" for c in same.classes_]].to_numpy()
+    np.testing.assert_allclose(votes, same.transduction_proba_[L:], atol=0.02)
     again = UnlabeledRows([X[L:]], max_error=0.2)
     assert predict_rows(clf, again, tmp_path / "again") == len(X) - L
     found = results(tmp_path / "again")
     np.testing.assert_array_equal(found["label"], clf.predict(X[L:]))
     np.testing.assert_array_equal(found["accepted"], clf.accept(0.2, X[L:]))
+
+
+def test_graphs_are_those_of_memory(tmp_path):
+    graphs = ["spreading", "spreading_white", "spreading_forest", "spreading_lda"]
+    rows = UnlabeledRows(CHUNKS, out=tmp_path / "labels")
+    clf = learner(voters=graphs).fit(X[:L], Y[:L], unlabeled=rows)
+    same = learner(voters=graphs).fit(X, np.where(np.arange(len(X)) < L, Y, -1))
+    votes = results(tmp_path / "labels")[[f"vote_{c}" for c in clf.classes_]].to_numpy()
+    np.testing.assert_allclose(votes, same.transduction_proba_[L:], atol=1e-6)
+    assert SAMPLE_ROWS == ANCHORS  # one size for memory, disk and cluster
 
 
 def test_tables_are_encoded_by_a_sample(tmp_path):

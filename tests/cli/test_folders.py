@@ -94,7 +94,7 @@ def test_labels_and_columns_are_those_of_the_file(both):
     for name in ("segment_label", "segment_origin"):
         same = np.array(found[name].to_pylist()) == np.array(expected[name].to_pylist())
         assert same[:30].all()  # given labels
-        assert same.mean() > 0.95  # graph families vote by a sample's neighbours
+        assert same.mean() > 0.98  # semi-supervised families see the rows in another order
     given = found["segment_origin"].to_pylist()[:30]
     assert set(given) == {"given"}
     assert found["segment_confidence"].null_count == 30

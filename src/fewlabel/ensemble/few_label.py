@@ -35,10 +35,10 @@ from fewlabel.self_learning.chunked import MAX_TRAIN, ChunkedFit
 class FewLabelClassifier(SelfLearner):
     r"""Learn from few labels with voters of several families, without anything to tune.
 
-    Random forest, extra trees, SVM, discriminant analysis, semi-supervised SVM and LDA, and label
-    spreading vote together. The weight of each is learned from the labelled rows by cross-fitting;
-    then up to two rounds of self-learning (Algorithm 1) let the mixed vote teach the families,
-    with thresholds from the paper's bound.
+    Random forest, extra trees, SVM, semi-supervised SVM and LDA, and label spreading on graphs in
+    given and in learned metrics vote together. The weight of each is learned from the labelled rows
+    by votes that did not see their labels; then a round of self-learning (Algorithm 1) lets the
+    mixed vote teach the families, with thresholds from the paper's bound.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class FewLabelClassifier(SelfLearner):
         (name, classifier). A classifier gets the rows as they are; put a pipeline around it if
         it wants them scaled. It gets codes 0, 1, … for the classes, also in parameters that name
         classes.
-    inverse_temperature : float, default=3.0
-        How sharply Q follows the held-out errors, see :func:`fewlabel.gibbs_posterior`; 0: every
-        family weighs the same.
+    inverse_temperature : float, default=5.0
+        How sharply Q follows the held-out losses (half the Brier score), see
+        :func:`fewlabel.gibbs_posterior`; 0: every family weighs the same.
     time_budget : float or None, default=600
         Seconds that a family may take for one training and its votes. With more than 20,000 rows
         a short trial estimates it, and slower families are left out with a warning. None: no limit.
@@ -57,7 +57,8 @@ class FewLabelClassifier(SelfLearner):
     table : "auto", TableEncoder or None, default="auto"
         How a frame with anything but numbers becomes numbers; "auto" takes
         :class:`fewlabel.TableEncoder` as it is, None refuses such frames.
-    max_iter : int or None, default=2
+    max_iter : int or None, default=1
+        A second round hardly changes a label and costs as much as the first.
     max_train : int or None, default=5000
         Pseudo-labelled rows that the families are trained on again.
     missing_label, n_jobs, verbose, random_state : as in :class:`SelfLearningClassifier`
@@ -80,7 +81,8 @@ class FewLabelClassifier(SelfLearner):
     Notes
     -----
     For rows of ``fit``, label spreading votes by its graph; for new rows, by the mean of their
-    nearest neighbours among the rows of ``fit``.
+    nearest neighbours among the rows of ``fit``. With more than 20,000 unlabelled rows a sample of
+    that size carries the graphs, and all others vote like new rows.
 
     Examples
     --------
@@ -104,14 +106,14 @@ class FewLabelClassifier(SelfLearner):
         self,
         voters: Any = "default",
         *,
-        inverse_temperature: float = 3.0,
+        inverse_temperature: float = 5.0,
         time_budget: float | None = 600.0,
         policy: str | Policy = "bound",
         label_proba: str | ArrayLike = "supervised",
         pseudo_weight: str = "balanced",
         labels: Labels = "random",
         table: Any = "auto",
-        max_iter: int | None = 2,
+        max_iter: int | None = 1,
         min_gain: float = 0.01,
         max_train: int | None = 5_000,
         missing_label: Any = "auto",

@@ -5,18 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from fewlabel._core.arrays import Floats, Ints, RowView
 from fewlabel.assess.held_out import CANNOT_LEARN
 from fewlabel.ensemble.families import Family, Voter
 from fewlabel.ensemble.family_trainer import FamilyTrainer
 from fewlabel.ensemble.mixed_vote import Evidence, MixedVote, VoterRecord
-from fewlabel.ensemble.posterior import Posterior, gibbs_posterior, learn_posterior
-from fewlabel.ensemble.voter_votes import VoterVotes, has_votes, mix_votes
+from fewlabel.ensemble.posterior import Posterior, gibbs_posterior, uniform_posterior
+from fewlabel.ensemble.voter_votes import (
+    VoterVotes,
+    check_voters,
+    has_votes,
+    mix_votes,
+    quadratic_losses,
+)
 from fewlabel.selection.training_set import TrainingSet
 
 # A voter of less weight changes hardly a vote, and costs as much as any. Of many voters each may
@@ -63,16 +71,24 @@ class MixedVoteLearner:
 
     def train(self, training: TrainingSet, previous: MixedVote | None) -> MixedVote:
         """A mixed vote of families trained on these rows; Q is learned in the first round."""
+        # Small products in many threads wait for each other more than they compute, above all on a
+        # busy machine, and their number changes the last digits.
+        with threadpool_limits(1, user_api="blas"):
+            return self._train(training, previous)
+
+    def _train(self, training: TrainingSet, previous: MixedVote | None) -> MixedVote:
         rows, codes, weight = training.X.rows, training.codes, training.weight
         if previous is None:
             records, trained = self.train_families(rows, codes, weight)
             return self._mix(records, trained, training.classes)
-        voters = [
-            self.trainer.train(family, rows, codes, weight, like=voter)
+        pairs = self._pairs(previous)
+        tasks = [
+            partial(self.trainer.train, family, rows, codes, weight, like=voter)
             if family.refitted
-            else voter
-            for family, voter in self._pairs(previous)
+            else partial(_same, voter)
+            for family, voter in pairs
         ]
+        voters = list(self.trainer.run(tasks, [family for family, _ in pairs]))
         vote = MixedVote(voters, previous.weights, previous.classes)
         vote.evidence_ = previous.evidence_
         return vote
@@ -103,37 +119,44 @@ class MixedVoteLearner:
         self, rows: Ints, codes: Ints, weight: Floats | None
     ) -> tuple[list[VoterRecord], list[TrainedFamily]]:
         """Train each family that can serve here on the labelled rows."""
+        reasons = [
+            self.trainer.reason_to_leave_out(family, self.time_budget, self.max_train)
+            for family in self.families
+        ]
+        tasks = [
+            partial(self._try_family, family, why, rows, codes, weight)
+            for family, why in zip(self.families, reasons)
+        ]
         records, trained = [], []
-        for family in self.families:
-            start = time.perf_counter()
-            accuracy = float("nan")
-            why = self.trainer.reason_to_leave_out(family, self.time_budget, self.max_train)
-            if not why:
-                try:
-                    found = self._train_family(family, rows, codes, weight)
-                except CANNOT_LEARN as error:
-                    why = f"it cannot learn from these rows ({str(error).rstrip('.')})"
-                else:
-                    accuracy = self.trainer.accuracy(found.held_out)
-                    trained.append(found)
-            seconds = time.perf_counter() - start
-            records.append(VoterRecord(family.name, family.title, 0.0, accuracy, seconds, why))
-            self.on_family(records[-1])
+        for record, found in self.trainer.run(tasks, self.families):
+            records.append(record)
+            self.on_family(record)
+            if found is not None:
+                trained.append(found)
         if not trained:
-            reasons = "; ".join(f"{record.title}: {record.left_out}" for record in records)
-            raise ValueError(f"No family of voters could be trained. {reasons}")
+            reasons = [f"{record.title}: {record.left_out}" for record in records]
+            raise ValueError(f"No family of voters could be trained. {'; '.join(reasons)}")
         return records, trained
 
-    def _train_family(
-        self, family: Family, rows: Ints, codes: Ints, weight: Floats | None
-    ) -> TrainedFamily:
-        voter = self.trainer.train(family, rows, codes, weight)
-        self.trainer.vote(voter, family, rows[:1])  # what has learned may still fail here
-        return TrainedFamily(family, voter, self.trainer.held_out(family, voter))
+    def _try_family(
+        self, family: Family, why: str, rows: Ints, codes: Ints, weight: Floats | None
+    ) -> tuple[VoterRecord, TrainedFamily | None]:
+        start, accuracy, found = time.perf_counter(), float("nan"), None
+        if not why:
+            try:
+                voter = self.trainer.train(family, rows, codes, weight)
+                self.trainer.vote(voter, family, rows[:1])  # what has learned may still fail here
+                found = TrainedFamily(family, voter, self.trainer.held_out(family, voter))
+                accuracy = self.trainer.accuracy(found.held_out)
+            except CANNOT_LEARN as error:
+                why = f"it cannot learn from these rows ({str(error).rstrip('.')})"
+        seconds = time.perf_counter() - start
+        return VoterRecord(family.name, family.title, 0.0, accuracy, seconds, why), found
 
     def learn_q(self, evidence: VoterVotes) -> Posterior:
         """Q from the held-out votes of the families."""
-        return learn_posterior("gibbs", evidence, inverse_temperature=self.inverse_temperature)
+        q = _gibbs(evidence, self.inverse_temperature)
+        return Posterior(q, uniform_posterior(len(q)), evidence.errors, "gibbs")
 
     def _mix(
         self, records: list[VoterRecord], trained: list[TrainedFamily], classes: NDArray[Any]
@@ -158,11 +181,19 @@ class MixedVoteLearner:
         return vote
 
 
+def _same(voter: Voter) -> Voter:
+    return voter
+
+
 def gibbs_weights(held_out: Floats, y: Ints, *, inverse_temperature: float) -> Floats:
     """Q of families with these held-out votes, as :class:`MixedVoteLearner` learns it."""
-    errors = VoterVotes(held_out, y).errors
-    q = gibbs_posterior(errors, len(y), inverse_temperature=inverse_temperature)
-    return without_light_voters(q)
+    return without_light_voters(_gibbs(VoterVotes(held_out, y), inverse_temperature))
+
+
+def _gibbs(evidence: VoterVotes, inverse_temperature: float) -> Floats:
+    """The Gibbs posterior with the quadratic loss, under a uniform prior."""
+    losses = quadratic_losses(check_voters(evidence.held_out, "held_out"), evidence.y)
+    return gibbs_posterior(losses, len(evidence.y), inverse_temperature=inverse_temperature)
 
 
 def without_light_voters(weights: Floats) -> Floats:

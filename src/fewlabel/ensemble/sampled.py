@@ -7,8 +7,9 @@ and what semi-supervised families learn from. Scales come from sums over all row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -133,11 +134,13 @@ class SampleTrainer(FamilyTrainer):
         weight: Floats | None = None,
         *,
         like: Voter | None = None,
+        held_out: bool = False,
     ) -> Voter:
         """See :class:`FamilyTrainer`; what was trained for a trial is not trained again."""
-        if like is None and family.name in self._tried and np.array_equal(rows, self.labeled):
+        is_first = like is None and weight is None and np.array_equal(rows, self.labeled)
+        if is_first and family.name in self._tried:
             return self._tried.pop(family.name)
-        return super().train(family, rows, codes, weight, like=like)
+        return super().train(family, rows, codes, weight, like=like, held_out=held_out)
 
     def reason_to_leave_out(self, family: Family, seconds: float | None, max_train: int) -> str:
         """Why a family cannot serve here, or an empty text; what a row costs is measured."""
@@ -204,13 +207,23 @@ class SampledLearner:
     n_all: int
     n_workers: int = 1
 
+    @cached_property
+    def _index(self) -> RowIndex:
+        return RowIndex(self.sample)
+
     def train(self, training: TrainingSet, previous: MixedVote | None) -> MixedVote:
         """A mixed vote of families trained on these rows; Q is learned in the first round."""
         n, rows = len(self.codes), training.X
         labeled, drawn = np.arange(n), np.arange(n, n_rows(rows))
         parts = [take_rows(rows, labeled), self.sample]
+        at = labeled
         if len(drawn):
-            parts.append(take_rows(rows, drawn))
+            # A row of the sample that was drawn is one row: it carries the graphs, too.
+            known = self._index.find(take_rows(rows, drawn))
+            others = drawn[known < 0]
+            parts.append(take_rows(rows, others))
+            behind = n + n_rows(self.sample) + np.cumsum(known < 0) - 1
+            at = np.concatenate([labeled, np.where(known < 0, behind, n + known)])
         trainer = SampleTrainer(
             parts,
             self.codes,
@@ -222,7 +235,6 @@ class SampledLearner:
             n_all=self.n_all,
             n_workers=self.n_workers,
         )
-        at = np.concatenate([labeled, drawn + n_rows(self.sample)])
         learner = MixedVoteLearner(
             families=self.families,
             trainer=trainer,
@@ -241,5 +253,51 @@ class SampledLearner:
         return vote
 
     def votes(self, model: MixedVote, X: Any) -> Floats:
-        """The mixed vote for rows of a chunk."""
-        return vote_matrix(model, X)
+        """The mixed vote for rows of a chunk: rows of the sample vote by the graphs they carry."""
+        votes = vote_matrix(model, X)
+        pairs = zip(model.weights, model.estimators)
+        graphs = [(q, voter) for q, voter in pairs if voter.transductive]
+        if not graphs:
+            return votes
+        known = self._index.find(X)
+        inside = np.flatnonzero(known >= 0)
+        if len(inside) == 0:
+            return votes
+        rows, place = take_rows(X, inside), len(self.codes) + known[inside]
+        for q, voter in graphs:
+            own = voter.finish(voter.model.label_distributions_[place])
+            votes[inside] += q * (own - voter.predict_proba(rows))
+        return votes
+
+
+class RowIndex:
+    """Finds rows that are equal to known ones.
+
+    Parameters
+    ----------
+    X : ndarray or csr matrix
+        The known rows.
+
+    Examples
+    --------
+    >>> RowIndex(np.eye(3)).find(np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 0.0]])).tolist()
+    [1, -1]
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._at: dict[bytes, int] = {}
+        for position, key in enumerate(_row_keys(X)):
+            self._at.setdefault(key, position)
+
+    def find(self, X: Any) -> Ints:
+        """Position of an equal row among the known ones, for each row; -1 if there is none."""
+        found = (self._at.get(key, -1) for key in _row_keys(X))
+        return np.fromiter(found, dtype=np.intp, count=n_rows(X))
+
+
+def _row_keys(X: Any) -> Iterator[bytes]:
+    if not issparse(X):
+        return (row.tobytes() for row in np.ascontiguousarray(X))
+    matrix: Any = X.tocsr()
+    ends = zip(matrix.indptr[:-1], matrix.indptr[1:])
+    return (matrix.indices[a:b].tobytes() + matrix.data[a:b].tobytes() for a, b in ends)

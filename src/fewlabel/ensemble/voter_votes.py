@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewlabel._core.arrays import Floats
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.checks import check_codes, check_proba
 
 
@@ -58,6 +58,28 @@ class VoterVotes:
         """Share of the labelled rows that each voter gets wrong; no vote counts as wrong."""
         right = (self.held_out.argmax(axis=2) == self.y) & self.held_out.any(axis=2)
         return 1.0 - right.mean(axis=1)
+
+
+def quadratic_losses(held_out: Floats, y: Ints) -> Floats:
+    r"""Half the Brier score of each voter's held-out votes, between 0 and 1.
+
+    .. math:: \frac{1}{2l}\sum_x\sum_c \bigl(v_h(x, c) - [y = c]\bigr)^2
+
+    It tells voters apart that err on the same rows: few rows suffice.
+
+    Parameters
+    ----------
+    held_out : ndarray of shape (n_voters, n_labeled, n_classes)
+        Validated, see :func:`check_voters`.
+    y : ndarray of int of shape (n_labeled,)
+
+    Returns
+    -------
+    losses : ndarray of shape (n_voters,)
+    """
+    own = np.take_along_axis(held_out, y[None, :, None], axis=2)[..., 0]
+    losses: Floats = ((held_out**2).sum(axis=2) - 2.0 * own + 1.0).mean(axis=1) / 2.0
+    return losses
 
 
 def check_voters(votes: ArrayLike, name: str) -> Floats:

@@ -24,7 +24,8 @@ from fewlabel.tables.model_archive import read_archive, refused, write_archive
 # What training leaves in a voter and votes on new rows do not need: a graph of all rows, their
 # labels, the models on the way to the last one.
 _ONLY_FOR_TRAINING = {
-    "LabelSpreadingClassifier": ("graph_", "transduction_"),
+    "LabelSpreadingClassifier": ("_codes", "graph_", "transduction_"),
+    "MetricSpreadingClassifier": ("transduction_",),
     "QNS3VMClassifier": ("transduction_",),
     "SemiLDAClassifier": ("label_distributions_", "model_", "supervised_model_", "transduction_"),
 }
@@ -86,11 +87,19 @@ def _for_new_rows(classifier: Any) -> Any:
         return classifier
     voters = []
     for voter in classifier.estimators:
-        model = copy.copy(voter.model)
-        for name in _ONLY_FOR_TRAINING.get(type(model).__name__, ()):
-            delattr(model, name)
+        model = _without_training(voter.model)
         voters.append(Voter(voter.name, voter.scaler, model, voter.n_classes, voter.power))
     return MixedVote(voters, classifier.weights, classifier.classes)
+
+
+def _without_training(model: Any) -> Any:
+    model = copy.copy(model)
+    for name in _ONLY_FOR_TRAINING.get(type(model).__name__, ()):
+        delattr(model, name)
+    if hasattr(model, "spreading_"):
+        model.spreading_ = _without_training(model.spreading_)
+        model.metric = model.metric_  # the unfitted one may hold a forest of its own
+    return model
 
 
 def load_model(path: Path) -> TableModel:
