@@ -259,7 +259,7 @@ def memory_table(log: Log) -> str:
     start, slope = line(records)
     return _noted(
         rows,
-        f"Families {', '.join(records[0]['voters'])}; {ROUNDS} rounds at most, {LABELED:,} "
+        f"Families {', '.join(records[0]['voters'])}; {ROUNDS} round, {LABELED:,} "
         f"labelled rows, one core, one run each in a process of its own. Largest peak out of core "
         f"over smallest: {max(peaks) / min(peaks):.3f}. Line through the processor seconds out of "
         f"core: {start:.0f} s + {slope * 1e6:.1f} µs a row.",
