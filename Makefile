@@ -24,7 +24,7 @@ demo: $(READY)  ## Self-learn on scikit-learn's digits with 5 labels per class
 	$(BIN)/fewlabel demo
 
 test: $(READY)  ## Run the test suite (the real data sets are used when FEWLABEL_DATA names their folder)
-	$(BIN)/python -m pytest -n 2 -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 lint: $(READY)  ## Check style and types
 	$(BIN)/ruff check .
@@ -132,22 +132,27 @@ kill: $(READY)  ## Stop the commands that write KILLS times, fill their disks, l
 mutation: $(READY)  ## Change the mathematics in MUTANTS small ways and see whether the tests notice (hours)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.mutation --sample $(MUTANTS) --jobs $(JOBS) --least 0.92
 
-matrix: minimum  ## Run the tests of tables, models and mathematics with other versions of the libraries
+# The newest Python that is installed, also by pyenv.
+NEWEST ?= $(shell for v in 14 13 12 11; do for p in python3.$$v $$HOME/.pyenv/versions/3.$$v.*/bin/python; \
+	do "$$p" -c '' 2>/dev/null && echo "$$p" && exit; done; done)
+
+matrix: minimum  ## Run the tests of tables, models and mathematics with other versions of the libraries, and of Python
 	$(MAKE) versions NAME=pandas2 WITH="pandas==2.*"
+	$(MAKE) versions NAME=sklearn16 WITH="scikit-learn==1.6.* pandas==2.*"
 	$(MAKE) versions NAME=sklearn17 WITH="scikit-learn==1.7.* pandas==2.*"
 	$(MAKE) versions NAME=sklearn18 WITH="scikit-learn==1.8.*"
+	$(MAKE) versions NAME=newest PYTHON=$(NEWEST)
 
 minimum: $(READY)  ## The same with the lowest versions that pyproject.toml declares
 	$(MAKE) versions NAME=minimum WITH="$$($(BIN)/python -m benchmarks.minimum_versions)"
 
-# polars 2 needs scikit-learn 1.9; the deselected tests compare bits that older libraries round otherwise.
+# polars 2 needs scikit-learn 1.9.
 versions: $(READY)
 	test -x .venv-$(NAME)/bin/python || $(PYTHON) -m venv .venv-$(NAME)
 	.venv-$(NAME)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest hypothesis 'polars<2' $(WITH)
 	OMP_NUM_THREADS=1 .venv-$(NAME)/bin/python -m pytest -q tests/_core tests/bounds tests/tables tests/cli/test_cli.py \
 		tests/assess tests/selection tests/ensemble tests/self_learning \
-		-W 'ignore::pytest.PytestRemovedIn10Warning' \
-		-k 'not (test_sparse or by_hand or sparse_rows_give_the_same_table)'
+		-W 'ignore::pytest.PytestRemovedIn10Warning'
 
 wheel: $(READY)  ## Build the wheel, install it into a bare environment and use it without extras
 	rm -rf dist .venv-wheel

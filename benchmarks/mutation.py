@@ -5,7 +5,10 @@ a test of its room fails (or runs for minutes); one that survives shows a line t
 in place, or a change that changes nothing. The latter are listed with a reason in
 ``mutation_equivalent.json``, by the text of the line and the change.
 
-    python -m benchmarks.mutation --sample 150 --seed 0
+    python -m benchmarks.mutation --sample 150 --seed 0 --record mutants.jsonl
+
+With a record a run that was stopped goes on, and mutants that were killed once are not tried again;
+those that survived are, as there may be a new test.
 """
 
 from __future__ import annotations
@@ -33,9 +36,23 @@ _SECONDS = 300  # of the processor, after which a mutant is taken for an endless
 _WAITING = 10 * _SECONDS
 # Modules whose tests stand in a file of another name.
 TESTED_BY = {
+    "assessment": "error_estimate",
+    "audit_acceptance": "audit",
+    "audit_draws": "audit",
+    "audit_plans": "audit",
     "bound_posteriors": "posterior",
+    "cells": "statistics",
+    "concentration": "pac_bayes",
+    "few_label": "mixed_vote",
     "held_out": "calibration",
+    "label_proba": "transduction_bounds",
+    "learner": "mixed_vote",
+    "limits": "error_estimate",
     "margins": "cbound",
+    "markov": "transductive",
+    "mislabeled_error": "mislabeling",
+    "out_of_sample": "error_estimate",
+    "prevalence": "error_estimate",
     "rounds": "policies",
     "table": "cbound",
     "training_set": "policies",
@@ -72,6 +89,10 @@ class Mutant:
     text: str
     change: str
     code: str
+
+    @property
+    def key(self) -> tuple[str, int, str, str]:
+        return str(self.path.relative_to(SOURCE)), self.position, self.text, self.change
 
     @property
     def name(self) -> str:
@@ -167,7 +188,7 @@ def files_for(path: Path) -> tuple[list[Path], list[Path]]:
     own = [room / f"test_{TESTED_BY.get(path.stem, path.stem)}.py"]
     own = [file for file in own if file.exists()]
     others = [file for file in sorted(room.glob("test_*.py")) if file not in own]
-    return own, [*others, TESTS / "test_self_learning.py"]
+    return own, [*others, *sorted((TESTS / "self_learning").glob("test_*.py"))]
 
 
 def survives(mutant: Mutant, usable: set[Path]) -> bool:
@@ -176,9 +197,11 @@ def survives(mutant: Mutant, usable: set[Path]) -> bool:
     return all(_passes(mutant, tests) for tests in stages if tests)
 
 
-def usable_tests(paths: list[Path]) -> set[Path]:
+def usable_tests(paths: list[Path], green: bool = False) -> set[Path]:
     """Test files that pass as things are; one that does not would kill everything."""
     files = {file for path in paths for stage in files_for(path) for file in stage}
+    if green or not files:
+        return files
     unchanged = Mutant(paths[0], 0, 0, "", "", paths[0].read_text(encoding="utf-8"))
     good = {file for file in sorted(files) if _passes(unchanged, [str(file)])}
     for file in sorted(files - good):
@@ -246,6 +269,8 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="so many of all mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--record", type=Path, help="file of fates, to go on from")
+    parser.add_argument("--green", action="store_true", help="all tests pass as things are")
     parser.add_argument("--least", type=float, default=0.0, help="fail below this share killed")
     options = parser.parse_args()
     paths = [path for room in options.rooms for path in sorted((SOURCE / room).glob("*.py"))]
@@ -254,10 +279,20 @@ def main() -> None:
     mutants = [mutant for path in paths for mutant in mutants_of(path)]
     if options.sample and options.sample < len(mutants):
         mutants = random.Random(options.seed).sample(mutants, options.sample)
-    raise SystemExit(run(mutants, options.jobs, options.least))
+    raise SystemExit(run(mutants, options))
 
 
-def run(mutants: list[Mutant], jobs: int, least: float) -> int:
+def killed_before(record: Path | None) -> set[tuple[str, int, str, str]]:
+    """Mutants that a record says were killed: module, number, line and change."""
+    if record is None or not record.exists():
+        return set()
+    fates = map(json.loads, record.read_text(encoding="utf-8").splitlines())
+    return {tuple(fate["mutant"]) for fate in fates if fate["killed"]}
+
+
+def run(mutants: list[Mutant], options: argparse.Namespace) -> int:
+    """Try mutants, tell of those that survive; 1 if fewer than the share asked for are killed."""
+    record = options.record
     # What all of them need is imported once, before the forks; of ours nothing.
     # (Nor of pytest's plugins, whose code it rewrites when they are imported.)
     for name in ("pandas", "pytest", "scipy.optimize", "sklearn.ensemble"):
@@ -267,19 +302,24 @@ def run(mutants: list[Mutant], jobs: int, least: float) -> int:
     known = {(entry["line"], entry["change"]): entry["why"] for entry in reasons}
     alive = []
     counted = [mutant for mutant in mutants if (mutant.text, mutant.change) not in known]
-    usable = usable_tests(sorted({mutant.path for mutant in counted}))
-    with ThreadPoolExecutor(jobs) as pool:
-        fates = pool.map(lambda mutant: survives(mutant, usable), counted)
-        for n, (mutant, survived) in enumerate(zip(counted, fates), 1):
+    before = killed_before(record)
+    tried = [mutant for mutant in counted if mutant.key not in before]
+    usable = usable_tests(sorted({mutant.path for mutant in tried}), options.green)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        fates = pool.map(lambda mutant: survives(mutant, usable), tried)
+        for n, (mutant, survived) in enumerate(zip(tried, fates), 1):
+            if record is not None:
+                with record.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"mutant": mutant.key, "killed": not survived}) + "\n")
             if survived:
                 alive.append(mutant)
                 print(f"survived  {mutant.name}\n          {mutant.text}", flush=True)
             if n % 20 == 0:
-                print(f"{n} of {len(counted)}, {n - len(alive)} killed", flush=True)
+                print(f"{n} of {len(tried)}, {n - len(alive)} killed", flush=True)
     share = 1 - len(alive) / max(1, len(counted))
     skipped = len(mutants) - len(counted)
     print(f"{len(counted)} mutants, {share:.1%} killed; {skipped} more are known to be equivalent")
-    return int(share < least)
+    return int(share < options.least)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,6 @@ LABELS = {"small", "large"}
 ADDED = ["segment_label", "segment_origin", "segment_confidence", "segment_accepted"]
 FOREST = ["--target", "segment", "--learner", "forest", "--jobs", "1"]
 N = 240
-
-
-@pytest.fixture(scope="module")
-def fewlabel() -> Iterator[Runner]:
-    runner = Runner()
-    yield runner
-    runner.close()
 
 
 def table_of_customers() -> Any:

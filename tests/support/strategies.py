@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 from hypothesis import strategies as st
+
+N_INSTANCES = 10_000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 2_000
+"""Random instances on which a theorem is tried out."""
 
 
 @st.composite

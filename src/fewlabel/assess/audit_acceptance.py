@@ -36,6 +36,10 @@ class AuditedAcceptance:
         Probability of the guarantee, over the draw of the audited rows.
     rows, checked, wrong : int
         Number of accepted rows, of audited ones among them, and of wrong ones among these.
+
+    See Also
+    --------
+    accept_with_audit : Makes it.
     """
 
     mask: NDArray[np.bool_] = field(repr=False, compare=False)

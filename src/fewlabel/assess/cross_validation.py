@@ -33,6 +33,11 @@ class LabeledKFold(BaseCrossValidator):
         What marks an unlabelled row.
     random_state : int, RandomState instance or None, default=None
 
+    See Also
+    --------
+    labeled_scorer : For splitters that put unlabelled rows into test parts.
+    sklearn.model_selection.StratifiedKFold : What splits the labelled rows.
+
     Examples
     --------
     >>> import numpy as np
@@ -105,6 +110,15 @@ def labeled_scorer(
         Any scorer of scikit-learn, by name or as a callable ``(estimator, X, y)``.
     missing_label : object, default="auto"
         What marks an unlabelled row.
+
+    Returns
+    -------
+    scorer : callable ``(estimator, X, y)``
+
+    See Also
+    --------
+    LabeledKFold : Folds whose test parts hold labelled rows only.
+    sklearn.metrics.get_scorer : Scorers by name.
 
     Examples
     --------

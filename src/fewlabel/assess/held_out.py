@@ -51,6 +51,15 @@ def out_of_bag_votes(ensemble: Any, X: Any) -> Floats:
         A ``ValueError``, if a row is in the sample of every voter: use
         :func:`cross_fitted_votes` then.
 
+    See Also
+    --------
+    cross_fitted_votes : For classifiers without out-of-bag rows.
+    held_out_counts : What such votes are counted for.
+
+    References
+    ----------
+    .. [1] L. Breiman, "Out-of-bag estimation", 1996.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -109,6 +118,10 @@ def cross_fitted_votes(
         Columns in the order of the sorted classes of ``y``. Zero for rows whose class no other
         fold has, and for the rows of a fold whose training part lacks a class, if the estimator
         cannot learn without it.
+
+    See Also
+    --------
+    out_of_bag_votes : Without fitting again, for bagged trees.
     """
     labels = np.asarray(y)
     classes, codes = np.unique(labels, return_inverse=True)

@@ -23,7 +23,12 @@ from fewlabel.bounds.margins import MarginSums, margin_sums
 
 
 class TrivialBoundWarning(UserWarning):
-    """A bound does not apply to this input, and the trivial bound 1.0 was returned."""
+    """A bound does not apply to this input, and the trivial bound 1.0 was returned.
+
+    See Also
+    --------
+    c_bound, c_bound_imperfect, pac_bayes_c_bound : They issue it.
+    """
 
 
 # --- what mislabelling does to a bound -------------------------------------------------------

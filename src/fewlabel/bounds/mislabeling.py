@@ -173,6 +173,10 @@ def held_out_counts(y_true: ArrayLike, y_imperfect: ArrayLike, n_classes: int) -
     --------
     mislabeling_matrix : The matrix of these counts.
 
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), eq:mislab-model: what is counted estimates it.
+
     Examples
     --------
     >>> held_out_counts([0, 0, 1], [0, 1, 1], 2).tolist()
@@ -272,6 +276,12 @@ def expected_counts(
     See Also
     --------
     mislabeling_matrix : The matrix of these counts.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), eq:mislab-model.
+    .. [2] A. P. Dempster, N. M. Laird and D. B. Rubin, "Maximum likelihood from incomplete data via
+       the EM algorithm", 1977.
 
     Examples
     --------

@@ -172,6 +172,11 @@ class VoteStatistics:
     resolution : int or None
         Bins for each class, or None for exact statistics (a cell for each distinct vote).
 
+    See Also
+    --------
+    transductive_bound : The bounds of votes or of their statistics.
+    search_thresholds : Thresholds from statistics.
+
     Notes
     -----
     Binned cells keep the *exact* sums of what falls into them, so everything is exact at the
@@ -179,6 +184,10 @@ class VoteStatistics:
 
     Exact statistics of a forest of T fully grown trees have at most T + 1 cells a class. With
     continuous votes they have as many as there are rows: bin them if they are to be kept or sent.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:tr-bound-bayes-multi: sums over rows.
     """
 
     cells: tuple[ClassCells, ...]

@@ -58,6 +58,10 @@ class Bound:
     applies : False if the formula says nothing about this input
     assumption : under which the error on these rows is at most ``value``
     excess : ``value`` minus the true error where that is known, else None
+
+    See Also
+    --------
+    bounds_table : All bounds of some votes.
     """
 
     name: str

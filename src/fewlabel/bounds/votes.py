@@ -274,6 +274,10 @@ def gibbs_confusion(votes: ArrayLike, label_proba: ArrayLike) -> Floats:
     --------
     gibbs_risk : One number instead of a matrix.
     bayes_confusion : The same of the majority vote.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), def:joint-cond-risk and eq:lemma:gibbs:multi.
     """
     v = check_votes(votes)
     return _confusion_sums(v, check_label_proba(label_proba, v))
@@ -376,6 +380,10 @@ def gibbs_risk(votes: ArrayLike, label_proba: ArrayLike) -> float:
     See Also
     --------
     gibbs_bound : The bound on the majority vote by it.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Section 3: the voter is drawn from Q for each row.
     """
     v = check_votes(votes)
     proba = check_label_proba(label_proba, v)

@@ -33,6 +33,10 @@ class Selection:
     errors : ndarray of shape (n_classes,) or None
         For each class, what the policy's criterion says of the error among the selected rows.
 
+    See Also
+    --------
+    BoundPolicy, FixedThreshold, Curriculum : Policies that return it.
+
     Examples
     --------
     >>> selection = Selection(np.array([0.6, 0.5]))
@@ -65,6 +69,15 @@ class BoundPolicy(BaseEstimator):
     resolution : int, optional
         Search over this many bins of votes; over all distinct votes by default.
 
+    See Also
+    --------
+    optimal_thresholds : The search itself.
+    FixedThreshold, Curriculum : The paper's other policies.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), alg:MSLA and (∗).
+
     Examples
     --------
     >>> import numpy as np
@@ -96,6 +109,15 @@ class FixedThreshold(BaseEstimator):
     ----------
     threshold : float in [0, 1], default=0.7
         The paper's choice for a random forest.
+
+    See Also
+    --------
+    BoundPolicy : Thresholds that are found in each round.
+
+    References
+    ----------
+    .. [1] G. Tür, D. Hakkani-Tür and R. E. Schapire, "Combining active and semi-supervised
+       learning for spoken language understanding", 2005.
     """
 
     def __init__(self, threshold: float = 0.7) -> None:
@@ -115,6 +137,14 @@ class Curriculum(BaseEstimator):
     ----------
     step : float in (0, 1], default=1/3
         Δ; with one third, three rounds take all rows.
+
+    See Also
+    --------
+    BoundPolicy : Thresholds that are found in each round.
+
+    References
+    ----------
+    .. [1] P. Cascante-Bonilla, F. Tan, Y. Qi and V. Ordonez, "Curriculum labeling", 2021.
     """
 
     def __init__(self, step: float = 1 / 3) -> None:
