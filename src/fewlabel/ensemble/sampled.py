@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -298,6 +298,6 @@ class RowIndex:
 def _row_keys(X: Any) -> Iterator[bytes]:
     if not issparse(X):
         return (row.tobytes() for row in np.ascontiguousarray(X))
-    matrix: Any = X.tocsr()
+    matrix: Any = csr_array(X)
     ends = zip(matrix.indptr[:-1], matrix.indptr[1:])
     return (matrix.indices[a:b].tobytes() + matrix.data[a:b].tobytes() for a, b in ends)
