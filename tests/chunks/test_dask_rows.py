@@ -191,7 +191,7 @@ def test_bad_partition_file(kind, damage, client, tmp_path):
         bad.write_bytes(bad.read_bytes()[:-300] + b"nothing")
     else:
         bad.unlink()
-    named = "2.parquet" if kind == "folder" or damage == "missing" else "a partition"
+    named = "2.parquet" if kind == "folder" or damage == "missing" else "partition 2"
     with pytest.raises(OSError, match=r"cannot be read.*no results were written") as caught:
         learner().fit(pd.DataFrame(X[:L], columns=COLUMNS), Y[:L], unlabeled=rows)
     assert named in str(caught.value)

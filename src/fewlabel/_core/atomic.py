@@ -59,7 +59,7 @@ def new_folder(target: Path) -> Iterator[Path]:
     part.mkdir(mode=0o755)
     held = os.open(part, os.O_RDONLY)
     try:
-        _lock(held)
+        lock(held)
         yield part
         part.rename(target)
     except BaseException:
@@ -166,7 +166,7 @@ class _Part:
         mode = 0o600 if self.target.exists() else 0o666
         while True:
             self._locked = [os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)]
-            _lock(self._locked[0], wait=True)
+            lock(self._locked[0], wait=True)
             if _is_open(self.path, self._locked[0]):
                 return
             # Somebody took it for a stale one before it was locked.
@@ -197,7 +197,7 @@ class _Part:
         with suppress(OSError):  # without hard links there is no way back
             old = os.open(self.target, os.O_RDONLY)
             self._locked.append(old)
-            _lock(old)
+            lock(old)
             os.link(self.target, self.old)
 
     def undo(self) -> None:
@@ -282,13 +282,13 @@ def _remove_unlocked(path: Path) -> None:
     is_folder = path.is_dir()
     file = os.open(path, (os.O_RDONLY if is_folder else os.O_RDWR) | os.O_NOFOLLOW)
     try:
-        if _lock(file):
+        if lock(file):
             shutil.rmtree(path) if is_folder else path.unlink()
     finally:
         os.close(file)
 
 
-def _lock(file: int, *, wait: bool = False) -> bool:
+def lock(file: int, *, wait: bool = False) -> bool:
     """Lock an open file, until it is closed; whether that was possible."""
     if flock is None:  # pragma: no cover - Windows
         return False

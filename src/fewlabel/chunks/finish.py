@@ -62,7 +62,10 @@ class Part(NamedTuple):
         Class codes, and the round that pseudo-labelled each (-1: none).
     verdicts : Verdicts
     accepted : ndarray of bool
-    votes : ndarray of shape (n_rows, n_classes)
+    votes, first : ndarray of shape (n_rows, n_classes)
+        Of the final and of the first model.
+    rule : LabelRule
+        By which the labels were judged.
     """
 
     position: int
@@ -74,6 +77,8 @@ class Part(NamedTuple):
     verdicts: Verdicts
     accepted: Bools
     votes: Floats
+    first: Floats
+    rule: LabelRule
 
 
 class PartWriter(Protocol):
@@ -189,23 +194,22 @@ def finish(
     labels = votes.argmax(axis=1)
     verdicts = judgement.rule.judge(first, labels)
     accepted = verdicts.level <= judgement.rule.own
-    results = (labels, chunk["marks"]["round"], verdicts, accepted, votes)
+    results = (labels, chunk["marks"]["round"], verdicts, accepted, votes, first, judgement.rule)
     part = Part(chunk["position"], offset, chunk["raw"], chunk["rows"], *results)
     if folder is not None and writer is not None:
         writer.write(folder, part, task.classes)
-    return {}, _summed_up(chunk, part, first, judgement, task, n_rounds) if n else Finished(None)
+    return {}, _summed_up(chunk, part, judgement, task, n_rounds) if n else Finished(None)
 
 
 def _summed_up(
     chunk: steps.Chunk,
     part: Part,
-    first: Floats,
     judgement: Judgement,
     task: steps.Task,
     n_rounds: int,
 ) -> Finished:
-    """What is kept of a chunk; ``first``: votes of the first model."""
-    marks, votes, labels, rule = chunk["marks"], part.votes, part.labels, judgement.rule
+    """What is kept of a chunk."""
+    marks, votes, labels, first = chunk["marks"], part.votes, part.labels, part.first
     proba = label_proba_of(task.label_proba, votes, for_bounds(first, judgement.power))
     pseudo = PseudoLabels(marks["round"].astype(np.intp), marks["code"].astype(np.intp))
     truth = chunk.get("truth")
@@ -215,7 +219,7 @@ def _summed_up(
     at = part.offset + part.rows
     return Finished(
         task.statistics(votes, proba, task.resolution),
-        LabelSums.of(labels, first, part.verdicts, rule, pseudo, n_rounds, known),
+        LabelSums.of(labels, first, part.verdicts, part.rule, pseudo, n_rounds, known),
         margin_sums(votes, proba),
         margin_sums(votes, imperfect_proba(proba, judgement.matrix)),
         NextRows.of(votes, at, NEXT_ROWS),

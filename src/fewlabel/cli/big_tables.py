@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.assess.promise import Promise
 from fewlabel.chunks.dask_errors import NoWorkersError, VersionError
 from fewlabel.chunks.dask_rows import DaskRows, open_client
 from fewlabel.chunks.finish import Part
@@ -26,19 +25,22 @@ from fewlabel.chunks.rows import Rows
 from fewlabel.cli.table_columns import checked_labels, columns_left_out, table_encoder
 from fewlabel.cli.workflow import (
     FitOptions,
+    PredictOptions,
     append_columns,
     cells_shown,
     for_users,
+    known_shares,
     learner_of,
     predict_table,
+    vote_columns,
 )
 from fewlabel.encoding.columns import Column
 from fewlabel.encoding.encoder import TableEncoder
-from fewlabel.encoding.plan import left_out_lines
+from fewlabel.encoding.plan import left_out_lines, require_name
 from fewlabel.report.summarize import summarize, without_cells
 from fewlabel.tables.model_files import TableModel
 from fewlabel.tables.streaming import TableFiles, as_table, joined
-from fewlabel.tables.target_column import folded, require_column, target_labels, type_of
+from fewlabel.tables.target_column import folded, target_labels, type_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,6 +122,7 @@ class TableWriter:
     """Writes chunks of a table with the columns that ``fewlabel fit`` adds to a file."""
 
     column: TargetColumn
+    votes: bool = False
 
     def write(self, folder: Path, part: Part, classes: NDArray[Any]) -> None:
         """See :class:`fewlabel.chunks.finish.PartWriter`."""
@@ -132,7 +135,12 @@ class TableWriter:
         confidence[rows] = np.round(part.verdicts.confidence, 6)
         accepted[rows] = part.accepted
         columns = {"label": label, "origin": origin, "confidence": confidence, "accepted": accepted}
-        labelled = append_columns(table, columns, self.column.name, self.column.kind)
+        names = [str(name) for name in classes]
+        if self.votes:
+            for name, values in vote_columns(part.rule.rule, part.first, names).items():
+                columns[name] = np.full(n, np.nan)
+                columns[name][rows] = values
+        labelled = append_columns(table, columns, self.column.name, self.column.kind, names)
         write_part(folder, part.position, labelled)
 
 
@@ -174,34 +182,21 @@ def fit_files(
     options.progress(f"reading {files.title}")
     given = _first_look(files, options)
     leave_out, notes = columns_left_out(given.labeled, options)
-    encoder = table_encoder(given.labeled.column_names, leave_out, options)
+    names, sparse = given.labeled.column_names, options.learner != "forest"
+    encoder = table_encoder(names, leave_out, options, sparse=sparse)
     clf, caught = _learn(files, given, options, encoder, out, scheduler)
     fitted: TableEncoder = clf.table_encoder_  # type: ignore[assignment]
-    plan, told = _plan(fitted, leave_out), fitted.warned_
+    plan, told = fitted.plan_, fitted.warned_
     n_sample = len(clf._transduction.votes)
     notes = [*notes, *told, *caught, BY_A_SAMPLE.format(n=n_sample)]
     options.progress("summing up")
     summary = _summary(files, given, clf, options, plan, notes)
     summary["settings"]["learner"] = options.learner or "mixed"
     summary["settings"]["seconds"] = round(time.perf_counter() - start, 2)
-    model = TableModel(
-        encoder=fitted,
-        first=clf.initial_estimator_,
-        final=clf.estimator_,
-        promise=Promise.of(clf.assessment_, clf.paper_bounds_.power, options.max_error),
-        target=options.target,
-        summary=without_cells(summary),
+    model = TableModel.of(
+        clf, target=options.target, max_error=options.max_error, summary=without_cells(summary)
     )
     return BigFit(model, summary, left_out_lines(plan, leave_out))
-
-
-def _plan(encoder: TableEncoder, leave_out: dict[str, str]) -> list[Column]:
-    return [
-        Column(column.name, "left out", leave_out[column.name])
-        if column.name in leave_out
-        else column
-        for column in encoder.plan_
-    ]
 
 
 def _learn(
@@ -215,12 +210,15 @@ def _learn(
     classes = frozenset(given.labels)
     settings = {
         "layout": TableLayout(given.column, options.truth, classes),
-        "writer": TableWriter(given.column),
+        "writer": TableWriter(given.column, votes=options.votes),
         "out": out,
         "max_error": options.max_error,
         "progress": _teller(options.progress),
     }
     clf = learner_of(options).set_params(table=encoder)
+    priors = known_shares(given.labels, options, given.column.names)
+    if priors is not None:
+        clf.set_params(priors=priors)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with _rows(files, scheduler, settings) as rows:
@@ -265,7 +263,7 @@ def _first_look(files: TableFiles, options: FitOptions) -> _Given:
     n_rows = 0
     for name, table in files.named_chunks():
         if not labeled:
-            require_column(table.column_names, options.target, "--target")
+            require_name(table.column_names, options.target, "--target")
         for wanted in (options.target, *([options.truth] if options.truth and labeled else [])):
             if wanted not in table.column_names:
                 raise UserError(
@@ -357,9 +355,9 @@ class Predicted(NamedTuple):
 def predict_files(
     model: TableModel,
     files: TableFiles,
+    options: PredictOptions,
     *,
     out: Path,
-    max_error: float | None,
     progress: Callable[[str], None],
 ) -> Predicted:
     """Label the rows of a table in files, chunk by chunk, and write it to a new folder."""
@@ -369,7 +367,7 @@ def predict_files(
     with result_folder(out) as folder:
         assert folder is not None
         for position, (_, table) in enumerate(files.named_chunks()):
-            labelled, told = predict_table(model, table, max_error)
+            labelled, told = predict_table(model, table, options)
             confidence = labelled.column(f"{model.target}_confidence").to_numpy()
             accepted = labelled.column(f"{model.target}_accepted").to_numpy()
             sums["n_rows"] += table.num_rows
@@ -381,11 +379,11 @@ def predict_files(
             tell(Progress("labelling", int(sums["n_rows"]), 0, time.monotonic() - start))
         if not sums["n_rows"]:
             raise UserError(f"The files of '{shorten(files.title)}' have no rows.", "Name others.")
-    n, n_accepted = int(sums["n_rows"]), int(sums["n_accepted"])
+    n, n_accepted, most = int(sums["n_rows"]), int(sums["n_accepted"]), options.max_error
     counts = {
         "n_rows": n,
         "n_accepted": n_accepted,
-        "max_error": model.promise.max_error if max_error is None else max_error,
+        "max_error": model.promise.max_error if most is None else most,
         "expected_error": sums["doubt"] / n,
         "accepted_error": sums["accepted_doubt"] / n_accepted if n_accepted else None,
     }

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fewlabel._core.atomic import Outputs
 from fewlabel._core.errors import UserError, shorten
@@ -16,15 +14,17 @@ from fewlabel.cli.bounds_command import bounds_of_table
 from fewlabel.cli.console import Console
 from fewlabel.cli.shares import as_option
 from fewlabel.cli.table_columns import plan_table
-from fewlabel.cli.workflow import FitOptions, fit_table, predict_table
+from fewlabel.cli.workflow import FitOptions, PredictOptions, fit_table, predict_table
 from fewlabel.report import format_of, render
 from fewlabel.report.words import (
     about,
     accepted_words,
+    changed_words,
     count,
     error_words,
     learned_sentence,
     percent,
+    recall_words,
     self_learning_words,
     truth_words,
 )
@@ -38,27 +38,30 @@ if TYPE_CHECKING:
 SUFFIX_MODEL = ".skops"
 
 
+class Wanted(NamedTuple):
+    """The files that were asked for, and whether existing ones may be replaced."""
+
+    out: Path | None
+    model: Path | None
+    report: Path | None
+    force: bool
+
+
 def fit_command(
     console: Console,
     table: Path,
     options: FitOptions,
-    *,
-    out: Path | None,
-    model: Path | None,
-    report: Path | None,
-    force: bool,
+    wanted: Wanted,
     scheduler: str | None = None,
     stream: bool | None = None,
 ) -> None:
     """Fit, and write what was asked for."""
-    if scheduler is not None and stream is None:
-        stream = True
-    if in_pieces(table, stream):
-        from fewlabel.cli.piece_commands import Wanted, fit_files_command
+    if in_pieces(table, True if scheduler is not None and stream is None else stream):
+        from fewlabel.cli.piece_commands import fit_files_command
 
-        wanted = Wanted(out, model, report, force=force)
         fit_files_command(console, table, options, wanted, scheduler)
         return
+    out, model, report, force = wanted
     if out is None and model is None and report is None:
         out = default_output(table, "labelled")
     kinds = checked_names(out, model, report, table)
@@ -165,7 +168,10 @@ def fit_lines(summary: dict[str, Any], out: str | None) -> list[str]:
         error_words(summary),
         accepted_words(accepted, f"--accept-error {as_option(accepted['max_error'])}"),
     ]
-    added = self_learning_words(summary["promise"])
+    recall = recall_words(summary)
+    if recall:
+        lines.append(recall)
+    added = self_learning_words(summary["promise"]) or changed_words(summary)
     if added:
         lines.insert(1, added)
     checks = accepted["checks"] or accepted["checks_if_none_wrong"]
@@ -197,10 +203,9 @@ def predict_command(
     console: Console,
     model: Path,
     table: Path,
+    options: PredictOptions,
     *,
     out: Path | None,
-    accept_error: float | None,
-    encoding: str,
     force: bool,
     stream: bool | None = None,
 ) -> None:
@@ -208,7 +213,7 @@ def predict_command(
     if in_pieces(table, stream):
         from fewlabel.cli.piece_commands import predict_files_command
 
-        predict_files_command(console, model, table, out, accept_error, encoding, force)
+        predict_files_command(console, model, table, options, out=out, force=force)
         return
     out = out or default_output(table, "predicted")
     kind = output_format(out, table)
@@ -216,13 +221,12 @@ def predict_command(
     files = [out] if out != STANDARD else []
     with Outputs(files, force=force, inputs=[table, model]) as outputs:
         console.progress("reading")
-        loaded: TableModel = noting(console, lambda: load_model(model))
-        labelled, notes = predict_table(
-            loaded, read_table(table, encoding=encoding), max_error=accept_error
-        )
+        loaded: TableModel = console.noting(lambda: load_model(model))
+        rows = read_table(table, encoding=options.encoding)
+        labelled, notes = predict_table(loaded, rows, options)
         _write(labelled, out, outputs, kind)
     console.done()
-    most = loaded.promise.max_error if accept_error is None else accept_error
+    most = loaded.promise.max_error if options.max_error is None else options.max_error
     tell_predicted(console, predicted_counts(labelled, loaded.target, most), notes, out)
 
 
@@ -253,16 +257,6 @@ def predicted_counts(labelled: pa.Table, target: str, max_error: float) -> dict[
         "expected_error": float(1 - confidence.mean()) if len(confidence) else None,
         "accepted_error": float(1 - confidence[accepted].mean()) if n_accepted else None,
     }
-
-
-def noting(console: Console, action: Callable[[], Any]) -> Any:
-    """The answer of an action whose warnings are told."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        answer = action()
-    for warning in caught:
-        console.say(f"! {warning.message}")
-    return answer
 
 
 def bounds_command(console: Console, table: Path, **options: Any) -> None:
@@ -319,7 +313,12 @@ def report_command(
 
 def _stored_summary(source: Path) -> dict[str, Any]:
     if source.suffix != ".json":
-        return load_model(source).summary
+        stored = load_model(source).summary
+        if not stored:
+            raise UserError(
+                f"'{shorten(source)}' keeps no report.", "Save it in Python: clf.report().save(…)."
+            )
+        return stored
     try:
         summary = json.loads(source.read_text(encoding="utf-8"))
         if not {"headline", "classes", "promise", "label_next"} <= set(summary):

@@ -6,27 +6,17 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from fewlabel._core.atomic import Outputs, check_new_folder
 from fewlabel._core.errors import UserError, shorten
 from fewlabel.chunks.files import is_address
 from fewlabel.cli.big_tables import fit_files, predict_files
-from fewlabel.cli.commands import checked_names, noting, tell_fit, tell_predicted
+from fewlabel.cli.commands import Wanted, checked_names, tell_fit, tell_predicted
 from fewlabel.cli.console import Console
-from fewlabel.cli.workflow import FitOptions
+from fewlabel.cli.workflow import FitOptions, PredictOptions
 from fewlabel.report import render
 from fewlabel.tables.model_files import TableModel, load_model, save_model
 from fewlabel.tables.streaming import TableFiles, address_of
-
-
-class Wanted(NamedTuple):
-    """The files that were asked for, and whether existing ones may be replaced."""
-
-    out: Path | None
-    model: Path | None
-    report: Path | None
-    force: bool
 
 
 def fit_files_command(
@@ -82,16 +72,16 @@ def predict_files_command(
     console: Console,
     model: Path,
     table: Path,
+    options: PredictOptions,
+    *,
     out: Path | None,
-    accept_error: float | None,
-    encoding: str,
     force: bool,
 ) -> None:
     """Predict a table in pieces, and write a folder with the labelled table."""
-    files = TableFiles.of(address_of(table), encoding=encoding)
+    files = TableFiles.of(address_of(table), encoding=options.encoding)
     out = _result_folder(out, table, "predicted", files, force=force)
     console.progress("reading")
-    loaded: TableModel = noting(console, lambda: load_model(model))
-    found = predict_files(loaded, files, out=out, max_error=accept_error, progress=console.progress)
+    loaded: TableModel = console.noting(lambda: load_model(model))
+    found = predict_files(loaded, files, options, out=out, progress=console.progress)
     console.done()
     tell_predicted(console, found.counts, found.notes, out)

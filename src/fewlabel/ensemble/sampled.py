@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
+from sklearn.decomposition import TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,7 +28,12 @@ from fewlabel.bounds.votes import vote_matrix
 from fewlabel.chunks.source import join_rows
 from fewlabel.chunks.survey import ColumnSums
 from fewlabel.ensemble.families import Family, RangeScaler, Voter
-from fewlabel.ensemble.family_trainer import ALWAYS_FAST, TRIED_ROWS, FamilyTrainer
+from fewlabel.ensemble.family_trainer import (
+    ALWAYS_FAST,
+    N_VECTORS,
+    TRIED_ROWS,
+    FamilyTrainer,
+)
 from fewlabel.ensemble.learner import MixedVoteLearner
 from fewlabel.ensemble.mixed_vote import MixedVote, VoterRecord
 from fewlabel.selection.training_set import TrainingSet
@@ -111,6 +117,17 @@ class SampleTrainer(FamilyTrainer):
         self.row_seconds: dict[str, float] = {}
         self._tried: dict[str, Voter] = {}
 
+    def view_of(self, family: Family) -> tuple[Any, Any]:
+        """See :class:`FamilyTrainer`; singular vectors are those of the sample, in every round."""
+        key = f"vectors, {family.scaling}"
+        if issparse(self.X) and not family.sparse and key not in self._views:
+            some = take_rows(self.X, np.concatenate([self.labeled, self.unlabeled_at_random]))
+            n_components = min(N_VECTORS, min(some.shape) - 1)
+            vectors = TruncatedSVD(max(n_components, 1), random_state=self.seed)
+            scaler = make_pipeline(vectors, StandardScaler()).fit(some)
+            self._views[key] = scaler, scaler.transform(self.X)
+        return super().view_of(family)
+
     def view(self, scaling: str) -> tuple[Any, Any]:
         """The scaler of all rows, and the rows here as it makes them."""
         if scaling not in self._views:
@@ -183,7 +200,8 @@ class SampledLearner:
 
     Parameters
     ----------
-    families, inverse_temperature, time_budget, max_train : as in :class:`MixedVoteLearner`
+    families, inverse_temperature, time_budget, max_train, class_shares, balanced :
+        as in :class:`MixedVoteLearner`
     sample : rows
         Unlabelled rows drawn at random.
     columns : ColumnSums
@@ -206,6 +224,8 @@ class SampledLearner:
     labeled_weight: Floats | None
     n_all: int
     n_workers: int = 1
+    class_shares: Floats | None = None
+    balanced: bool = False
 
     @cached_property
     def _index(self) -> RowIndex:
@@ -242,6 +262,8 @@ class SampledLearner:
             time_budget=self.time_budget,
             max_train=self.max_train,
             on_family=_silent,
+            class_shares=self.class_shares,
+            balanced=self.balanced,
         )
         vote = learner.train(replace(training, X=RowView(trainer.X, at)), previous)
         if previous is None:

@@ -20,7 +20,7 @@ from fewlabel.report.fit_view import FitView
 from fewlabel.report.promise_section import promise_of, share_entry
 from fewlabel.report.truth import Truth
 from fewlabel.report.voter_rows import voters_of
-from fewlabel.report.words import TERMINATION, broken_statements, headline, warnings_of
+from fewlabel.report.words import FEW_LABELS, TERMINATION, broken_statements, headline, warnings_of
 
 SCHEMA = 2
 MAX_CLASSES = 60  # shown one by one
@@ -67,7 +67,7 @@ def summarize(
         "schema": SCHEMA,
         "title": title or "What was learned from few labels",
         "made_by": _made_by(),
-        "data": {**_counts(view), **(data or {})},
+        "data": {**_counts(view), **_columns(clf), **(data or {})},
         "settings": _settings(clf),
         "voters": voters_of(clf),
         "promise": promise_of(view) if view.n_unlabeled else None,
@@ -106,6 +106,12 @@ def _counts(view: FitView) -> dict[str, Any]:
     }
 
 
+def _columns(clf: Any) -> dict[str, Any]:
+    """How the columns of a frame were read, if the classifier encoded them."""
+    plan = getattr(getattr(clf, "table_encoder_", None), "plan_", None)
+    return {} if plan is None else {"columns": [column.to_dict() for column in plan]}
+
+
 def _settings(clf: Any) -> dict[str, Any]:
     pseudo_labeled = sum(record["n_selected"] for record in clf.history_)
     budget = clf.max_train
@@ -113,6 +119,7 @@ def _settings(clf: Any) -> dict[str, Any]:
         "policy": clf.policy if isinstance(clf.policy, str) else str(clf.policy),
         "classifier": type(clf.estimator_).__name__,
         "labels": clf.labels,
+        "scoring": getattr(clf, "scoring", "accuracy"),
         "seed": clf.random_state if isinstance(clf.random_state, (int, np.integer)) else None,
         "max_train": None if budget is None else int(budget),
         "budget_used": budget is not None and pseudo_labeled > budget,
@@ -134,6 +141,7 @@ def _classes(view: FitView, known: Truth | None, shown: Ints) -> list[dict[str, 
     errors = clf.error_.per_class or nothing
     shares = clf.error_.prevalence or nothing
     levels = range(len(view.rule.max_errors)) if view.n_unlabeled else ()
+    recalls = clf.error_.recall or nothing
     entries = []
     for j in shown:
         mine = view.sums.counts[j]
@@ -145,6 +153,7 @@ def _classes(view: FitView, known: Truth | None, shown: Ints) -> list[dict[str, 
             "n_accepted": int(mine[: view.rule.own + 1].sum()),
             "error": share_entry(errors[j]) if n else None,
             "prevalence": share_entry(shares[j]),
+            "recall": share_entry(recalls[j]) if n_given[j] >= FEW_LABELS else None,
             "histogram": mine.sum(axis=0).tolist(),
             # For each point of the promise's curve.
             "accepted_histograms": [mine[: level + 1].sum(axis=0).tolist() for level in levels],

@@ -108,7 +108,7 @@ class ChunkStatements(LabelStatements):
         for name in OF_ROWS:  # an earlier fit must not speak for this one
             if hasattr(self, name):
                 delattr(self, name)
-        self._labeled_rows, self._on_disk = (X, codes), None
+        self._labeled_rows, self._on_disk, self._sample = (X, codes), None, None
         wide = getattr(X, "shape", (0, None))[1:]
         search = _search_resolution(rows.resolution, make_policy(self.policy))
         with rows.opened(how.layout) as executor, result_folder(rows.out) as folder:
