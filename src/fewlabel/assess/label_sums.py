@@ -15,9 +15,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from fewlabel._core.arrays import Floats, Ints
-from fewlabel.assess.accept import accept_threshold
-from fewlabel.assess.assessment import FitAssessment
 from fewlabel.assess.calibration import Confidence
+from fewlabel.assess.promise import Promise
 
 MAX_ERRORS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3)
 """Errors that one may want to live with; the report's slider goes over them."""
@@ -64,15 +63,13 @@ class LabelRule:
     thresholds: tuple[float, ...]
 
     @classmethod
-    def of(cls, assessment: FitAssessment, max_error: float) -> Self:
-        """The rule of a fit."""
+    def of(cls, promise: Promise, max_error: float) -> Self:
+        """The rule of a fit, from what it promises."""
         errors = tuple(sorted({*MAX_ERRORS, float(max_error)}))
-        reached = [accept_threshold(assessment.cautious_confidence, error) for error in errors]
         # A larger error never takes more; rounding must not say so.
-        falling = np.minimum.accumulate(reached)
-        return cls(
-            assessment.rule, assessment.cautious, float(max_error), errors, tuple(falling.tolist())
-        )
+        falling = np.minimum.accumulate([promise.least(error) for error in errors])
+        thresholds = tuple(falling.tolist())
+        return cls(promise.rule, promise.cautious, float(max_error), errors, thresholds)
 
     @property
     def own(self) -> int:

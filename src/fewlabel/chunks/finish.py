@@ -15,6 +15,7 @@ from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.calibration import for_bounds
 from fewlabel.assess.label_proba import label_proba_of
 from fewlabel.assess.label_sums import LabelRule, LabelSums, PseudoLabels, Verdicts
+from fewlabel.assess.prevalence import shifted
 from fewlabel.assess.suggest import NextRows
 from fewlabel.assess.true_labels import known_labels
 from fewlabel.bounds.cells import Statistics
@@ -39,11 +40,18 @@ class Judgement(NamedTuple):
     rule : LabelRule
     matrix : ndarray of shape (n_classes, n_classes)
         The mislabelling matrix, for the bounds with imperfect labels.
+    back : ndarray of shape (n_classes,) or None
+        What takes initial votes back to the class shares of the table, if they are for others.
     """
 
     power: float
     rule: LabelRule
     matrix: Floats
+    back: Floats | None = None
+
+    def label_proba(self, first: Floats) -> Floats:
+        """Initial votes as they stand for P(Y|x) in the bounds."""
+        return for_bounds(first if self.back is None else shifted(first, self.back), self.power)
 
 
 class Part(NamedTuple):
@@ -210,7 +218,7 @@ def _summed_up(
 ) -> Finished:
     """What is kept of a chunk."""
     marks, votes, labels, first = chunk["marks"], part.votes, part.labels, part.first
-    proba = label_proba_of(task.label_proba, votes, for_bounds(first, judgement.power))
+    proba = label_proba_of(task.label_proba, votes, judgement.label_proba(first))
     pseudo = PseudoLabels(marks["round"].astype(np.intp), marks["code"].astype(np.intp))
     truth = chunk.get("truth")
     known = None if truth is None else known_labels(truth, task.classes, None)

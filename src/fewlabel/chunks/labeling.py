@@ -87,7 +87,7 @@ def predict_rows(classifier: Any, rows: Rows, out: str | Path, *, like: Any = No
             ("X",),
             each={"offset": offsets},
             models=executor.call(_pair, classifier.estimator_, classifier.initial_estimator_),
-            rule=LabelRule.of(classifier.assessment_, rows.max_error),
+            rule=LabelRule.of(classifier.assessment_.promise, rows.max_error),
             classes=classifier.classes_,
             folder=folder,
         )

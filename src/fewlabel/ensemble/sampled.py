@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -318,8 +318,9 @@ class RowIndex:
 
 
 def _row_keys(X: Any) -> Iterator[bytes]:
+    matrix: Any = X
     if not issparse(X):
-        return (row.tobytes() for row in np.ascontiguousarray(X))
-    matrix: Any = csr_array(X)
+        return (row.tobytes() for row in np.ascontiguousarray(matrix))
+    matrix = matrix.tocsr()
     ends = zip(matrix.indptr[:-1], matrix.indptr[1:])
     return (matrix.indices[a:b].tobytes() + matrix.data[a:b].tobytes() for a, b in ends)

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel._core.targets import UNLABELED, encode_target
-from fewlabel.assess.accept import accept_threshold
 from fewlabel.assess.assessment import Transduction
 from fewlabel.assess.audit import Audit
 from fewlabel.assess.audit_plans import Plan
@@ -166,8 +165,8 @@ class ChunkStatements(LabelStatements):
         if len(votes):
             expected = expected_counts(votes.argmax(axis=1), paper.label_proba, max_iter=0)
             counts = counts + expected * (survey.n_unlabeled / len(votes))
-        rule = LabelRule.of(self.assessment_, max_error)
-        return Judgement(paper.power, rule, mislabeling_matrix(counts))
+        rule = LabelRule.of(self.assessment_.promise, max_error)
+        return Judgement(paper.power, rule, mislabeling_matrix(counts), paper.held_out.back)
 
     def _keep_chunks(self, outcome: Outcome, rows: Rows) -> None:
         finished, judgement = outcome.finished, outcome.judgement
@@ -216,7 +215,7 @@ class ChunkStatements(LabelStatements):
         return self._on_disk.accepted(self._threshold(max_error))
 
     def _threshold(self, max_error: float) -> float:
-        return accept_threshold(self.assessment_.cautious_confidence, max_error)
+        return self.assessment_.promise.least(max_error)
 
     def audit_sample(
         self,
