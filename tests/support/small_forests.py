@@ -10,7 +10,7 @@ import pytest
 
 @contextmanager
 def small_forests(n_trees: int = 40, in_folds: int = 10) -> Iterator[None]:
-    """Within it default forests have so many trees instead of 200, those of folds instead of 50."""
+    """Within it default forests have so many trees, not 100 or 200, and those of folds not 50."""
     from fewlabel.ensemble import families
     from fewlabel.selection import learner
     from fewlabel.self_learning import classifier

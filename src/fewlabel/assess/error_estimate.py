@@ -238,8 +238,8 @@ def assess_labels(
     confidence, cautious = match(value), match(value + _CAUTION * (high - value))
     per_class = class_errors(judged, predicted, confidence.of(first, predicted), trained_share)
     recall = class_recalls(rows, first.shape[1], trained_share)
-    shares = (per_class, judged.prevalence, recall)
-    estimate = ErrorEstimate(value, low, high, n_judged, assumes, *shares)
+    by_class = (per_class, judged.prevalence, recall)
+    estimate = ErrorEstimate(value, low, high, n_judged, assumes, *by_class)
     return Assessment(estimate, confidence, cautious)
 
 

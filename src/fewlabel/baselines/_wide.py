@@ -7,6 +7,7 @@ span, exactly, in time n² d instead of d³.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -147,7 +148,7 @@ class ScreenedClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier
-    n_columns : int, default=100
+    n_columns : int, default=50
 
     See Also
     --------
@@ -164,13 +165,14 @@ class ScreenedClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, estimator: Any, n_columns: int = 100) -> None:
+    def __init__(self, estimator: Any, n_columns: int = 50) -> None:
         self.estimator = estimator
         self.n_columns = n_columns
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose columns, and fit the classifier on them."""
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # columns that are constant
             scores = np.nan_to_num(f_classif(X, y)[0], nan=-1.0, posinf=np.finfo(float).max)
         self.columns_ = np.sort(np.argsort(-scores, kind="stable")[: self.n_columns])
         self.estimator_ = clone(self.estimator).fit(self._of(X), y)
@@ -187,5 +189,5 @@ class ScreenedClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.estimator_.predict(self._of(X)))
 
     def _of(self, X: Any) -> Floats:
-        chosen = X[:, self.columns_]
-        return np.asarray(chosen.toarray() if issparse(chosen) else chosen)
+        chosen, sparse = X[:, self.columns_], issparse(X)
+        return np.asarray(chosen.toarray() if sparse else chosen)

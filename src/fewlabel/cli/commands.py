@@ -19,6 +19,7 @@ from fewlabel.report import format_of, render
 from fewlabel.report.words import (
     about,
     accepted_words,
+    changed_words,
     count,
     error_words,
     learned_sentence,
@@ -203,8 +204,8 @@ def fit_lines(summary: dict[str, Any], out: str | None) -> list[str]:
     ]
     recall = recall_words(summary)
     if recall:
-        lines.insert(2, recall)
-    added = self_learning_words(summary["promise"])
+        lines.append(recall)
+    added = self_learning_words(summary["promise"]) or changed_words(summary)
     if added:
         lines.insert(1, added)
     checks = accepted["checks"] or accepted["checks_if_none_wrong"]

@@ -107,13 +107,6 @@ Proba = Annotated[
 Exact = Annotated[
     bool, typer.Option("--exact", help="The probabilities of --proba are the true ones.")
 ]
-Source = Annotated[Path, typer.Argument(help="A model file, or a report in JSON.")]
-Format = Annotated[
-    Literal["html", "json", "md"] | None,
-    typer.Option("--format", help="Format; by default that of --out, or md."),
-]
-ReportFile = Annotated[Path | None, typer.Option(help="Write here instead of to the screen.")]
-LabelsPerClass = Annotated[int, typer.Option(help="Labelled rows of each digit.", min=1, max=100)]
 Text = Annotated[
     list[str] | None,
     typer.Option(

@@ -129,6 +129,7 @@ class TableInput(NamedTuple):
     leave_out: dict[str, str]
     encoder: TableEncoder
     notes: list[str]
+    priors: dict[str, float] | None = None
 
 
 def fit_table(path: Path, options: FitOptions) -> FitResult:
@@ -174,12 +175,11 @@ def _read(path: Path, options: FitOptions) -> TableInput:
     table = read_table(path, encoding=options.encoding)
     leave_out, notes = columns_left_out(table, options)
     labels, names = given_labels(table, options)
-    if options.priors is not None:
-        check_priors(options.priors, np.unique([x for x in labels if x is not None]))
+    priors = _priors(labels, options, names)
     truth = _truth(table, labels, options, names)
     sparse = options.learner != "forest"
     encoder = table_encoder(table.column_names, leave_out, options, sparse=sparse)
-    return TableInput(table, labels, truth, leave_out, encoder, notes)
+    return TableInput(table, labels, truth, leave_out, encoder, notes, priors)
 
 
 def _summary(
@@ -228,14 +228,30 @@ def _truth(
     return truth
 
 
+def _priors(
+    labels: NDArray[Any], options: FitOptions, names: dict[str, str]
+) -> dict[str, float] | None:
+    """The shares that the user knows, by the classes' names; raise if they do not fit them."""
+    if options.priors is None:
+        return None
+    classes = np.unique([label for label in labels if label is not None])
+    priors = options.priors
+    if options.fold_labels:
+        ways = names | {str(label): str(label) for label in classes}
+        priors = dict(zip(folded(np.array([*priors], dtype=object), ways), priors.values()))
+    check_priors(priors, classes)
+    return priors
+
+
 # --- learning --------------------------------------------------------------------------------
 
 
 def _learn(given: TableInput, options: FitOptions) -> tuple[SelfLearner, list[str]]:
     """A fitted classifier, and what it warned of."""
-    clf: SelfLearner = (
-        paper_learner(options) if options.learner == "forest" else _mixed_learner(options)
-    )
+    forest = options.learner == "forest"
+    clf: SelfLearner = paper_learner(options) if forest else _mixed_learner(options)
+    if given.priors is not None:
+        clf.set_params(priors=given.priors)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clf.set_params(table=given.encoder).fit(given.table, given.labels)
@@ -256,7 +272,7 @@ def paper_learner(options: FitOptions) -> SelfLearningClassifier:
 
 def _mixed_learner(options: FitOptions) -> FewLabelClassifier:
     options.progress(f"training {len(FAMILIES)} families of voters")
-    clf = FewLabelClassifier(scoring=options.scoring, priors=options.priors, **_common(options))
+    clf = FewLabelClassifier(scoring=options.scoring, **_common(options))
     if options.max_train is not None:
         clf.set_params(max_train=options.max_train or None)
     if options.policy == "curriculum":

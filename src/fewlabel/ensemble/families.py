@@ -24,7 +24,7 @@ from fewlabel._core.scikit import n_rows
 from fewlabel.assess.calibration import calibrated
 from fewlabel.assess.prevalence import shifted
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
-from fewlabel.baselines._wide import WideLDA
+from fewlabel.baselines._wide import ScreenedClassifier, WideLDA
 from fewlabel.bounds.statistics import Floats, Ints
 from fewlabel.ensemble.graphs import (
     Discriminants,
@@ -183,6 +183,12 @@ OPTIONAL: dict[str, Family] = {
     "lda": Family(
         "lda", "linear discriminant analysis", lambda s, j: WideLDA(), "standard", sparse=False
     ),
+    "screened_lda": Family(
+        "screened_lda",
+        "LDA on screened columns",
+        lambda s, j: ScreenedClassifier(WideLDA()),
+        "standard",
+    ),
     "network": Family(
         "network",
         "prior network",
@@ -195,14 +201,22 @@ OPTIONAL: dict[str, Family] = {
 }
 """Families that are not among the default ones: ``voters=[*FAMILIES, "network"]``."""
 
+WIDE = ("screened_lda",)
+"""Those that the default ones are joined by where columns are many more than labels."""
+_MANY_COLUMNS = 10
+
 OURS = frozenset(FAMILIES | OPTIONAL)
 """Names of all families that the package brings along."""
 
 
-def families_of(voters: Any) -> list[Family]:
-    """Families by name, as estimators, or as pairs of both; "default" is all of ``FAMILIES``."""
+def families_of(voters: Any, *, n_columns: int = 0, n_labeled: int = 1) -> list[Family]:
+    """Families by name, as estimators, or as pairs of both; "default" is all of ``FAMILIES``.
+
+    With ten times more columns than labelled rows the default families are joined by ``WIDE``.
+    """
     if isinstance(voters, str):
-        voters = list(FAMILIES) if voters == "default" else [voters]
+        wide = WIDE if n_columns > _MANY_COLUMNS * n_labeled else ()
+        voters = [*FAMILIES, *wide] if voters == "default" else [voters]
     found = [_family_of(voter) for voter in voters]
     names = [family.name for family in found]
     if not found or len(set(names)) < len(names):

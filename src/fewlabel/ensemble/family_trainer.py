@@ -41,8 +41,11 @@ from fewlabel.ensemble.families import FAMILIES, OURS, Family, RangeScaler, Vote
 _VECTORS = 100  # as many as a text gets in a table with other columns
 TRIED_ROWS = 2_000
 """Unlabelled rows of the trial that tells how long a family would take."""
+TRIED_COLUMNS = 1_000
+"""Columns of it; all families take time in proportion to them."""
 ALWAYS_FAST = 20_000
-"""With no more rows than this, every family is fast enough and none is timed."""
+FEW_CELLS = 4_000_000
+"""With no more rows and cells than this, every family is fast enough and none is timed."""
 
 
 _T = TypeVar("_T")
@@ -101,11 +104,13 @@ class FamilyTrainer:
 
         A family that needs dense rows gets singular vectors of sparse ones.
         """
-        if family.sparse or not issparse(self.X):
+        is_sparse = issparse(self.X)
+        if family.sparse or not is_sparse:
             return self.view(family.scaling)
         key = f"vectors, {family.scaling}"
         if key not in self._views:
-            n_components = min(_VECTORS, min(self.X.shape) - 1)
+            shape: tuple[int, int] = self.X.shape  # type: ignore[attr-defined]
+            n_components = min(_VECTORS, min(shape) - 1)
             vectors = TruncatedSVD(max(n_components, 1), random_state=self.seed)
             scaler = make_pipeline(vectors, StandardScaler())
             self._views[key] = scaler, scaler.fit_transform(self.X)
@@ -304,20 +309,26 @@ class FamilyTrainer:
             return "it needs dense rows, or sparse ones without gaps"
         if family.most_classes is not None and self.n_classes > family.most_classes:
             return f"it knows at most {family.most_classes} classes, not {self.n_classes}"
-        if seconds is None or n_rows(self.X) <= ALWAYS_FAST:
+        if seconds is None or self._is_small():
             return ""
         expected = self._expected_seconds(family, max_train)
         if expected > seconds:
             return f"it would take about {expected:.0f} s, more than the {seconds:.0f} s allowed"
         return ""
 
+    def _is_small(self) -> bool:
+        n_cells: int = self.X.nnz if issparse(self.X) else self.X.size  # type: ignore[attr-defined]
+        return n_rows(self.X) <= ALWAYS_FAST and n_cells <= FEW_CELLS
+
     def _expected_seconds(self, family: Family, max_train: int) -> float:
-        """Time of a fit and its votes, by a trial on few rows."""
+        """Time of a fit, its cross-fitting and its votes, by a trial on few rows and columns."""
         few = np.sort(self.unlabeled_at_random[:TRIED_ROWS])
         rows = np.concatenate([self.labeled, few])
-        small = FamilyTrainer(
-            take_rows(self.X, rows), self.codes[rows], self.n_classes, self.seed, self.n_jobs
-        )
+        X, wider = take_rows(self.X, rows), max(1.0, self.X.shape[1] / TRIED_COLUMNS)
+        if wider > 1.0:
+            columns = np.random.default_rng(self.seed).permutation(self.X.shape[1])
+            X = X[:, np.sort(columns[:TRIED_COLUMNS])]
+        small = FamilyTrainer(X, self.codes[rows], self.n_classes, self.seed, self.n_jobs)
         small.view_of(family)
         start = perf_counter()
         try:
@@ -336,7 +347,9 @@ class FamilyTrainer:
         # A machine over its support vectors votes more slowly the more rows it was trained on.
         if hasattr(voter.model, "support_vectors_"):
             more = max(1.0, max_train / len(self.labeled))
-        return (fitted - start) * in_fit + (voted - fitted) * growth * more
+        # Held-out fits see as few unlabelled rows as the trial.
+        fits = (fitted - start) * (in_fit + N_FOLDS)
+        return wider * (fits + (voted - fitted) * growth * more)
 
 
 def _key(rows: Ints, codes: Ints, weight: Floats | None, held_out: bool) -> Any:

@@ -11,9 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 
 from fewlabel._core.arrays import Ints
 from fewlabel._core.scikit import Interval, StrOptions, validate_data
+from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.assessment import HeldOut
 from fewlabel.assess.error_estimate import ClassShares, Labels
 from fewlabel.assess.held_out import trained_share
@@ -45,8 +47,9 @@ class FewLabelClassifier(SelfLearner):
         How sharply Q follows the held-out losses (half the Brier score), see
         :func:`fewlabel.gibbs_posterior`; 0: every family weighs the same.
     time_budget : float or None, default=600
-        Seconds that a family may take for one training and its votes. With more than 20,000 rows
-        a short trial estimates it, and slower families are left out with a warning. None: no limit.
+        Seconds that a family may take for its training, cross-fitting and votes. With more than
+        20,000 rows or four million cells a short trial estimates it, and slower families are left
+        out with a warning before they are begun. None: no limit.
     scoring : {"accuracy", "balanced"}, default="accuracy"
         What the vote is to be good at. "balanced": every class counts the same, however rare it is.
         Q is learned from balanced errors, and votes are for classes of equal shares.
@@ -189,9 +192,11 @@ class FewLabelClassifier(SelfLearner):
         return self
 
     def _learner(self, X: Any, codes: Ints, seed: int) -> MixedVoteLearner:
-        K = len(self.classes_)
+        K, n_labeled = len(self.classes_), int((codes != UNLABELED).sum())
+        # Sparse rows have many columns that are mostly 0: singular vectors serve them better.
+        n_columns = 0 if issparse(X) else X.shape[1]
         return MixedVoteLearner(
-            families=families_of(self.voters),
+            families=families_of(self.voters, n_columns=n_columns, n_labeled=n_labeled),
             trainer=FamilyTrainer(X, codes, K, seed, self.n_jobs, self.labeled_weight_),
             inverse_temperature=self.inverse_temperature,
             time_budget=self.time_budget,

@@ -121,6 +121,7 @@ def _settings(clf: Any) -> dict[str, Any]:
         "policy": clf.policy if isinstance(clf.policy, str) else str(clf.policy),
         "classifier": type(clf.estimator_).__name__,
         "labels": clf.labels,
+        "scoring": getattr(clf, "scoring", "accuracy"),
         "seed": clf.random_state if isinstance(clf.random_state, (int, np.integer)) else None,
         "max_train": None if budget is None else int(budget),
         "budget_used": budget is not None and pseudo_labeled > budget,

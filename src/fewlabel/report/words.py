@@ -224,6 +224,17 @@ def self_learning_words(promise: dict[str, Any] | None) -> str:
     )
 
 
+def changed_words(summary: dict[str, Any]) -> str:
+    """How many labels self-learning changed, where what that is worth was not held out."""
+    data = summary["data"]
+    if not summary["rounds"]:
+        return ""
+    return (
+        f"self-learning changed {data['n_changed']:,} of the "
+        f"{count(data['n_unlabeled'], 'label')} of the supervised vote"
+    )
+
+
 # --- the truth -------------------------------------------------------------------------------
 
 

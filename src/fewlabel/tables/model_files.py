@@ -114,6 +114,12 @@ def load(path: str | Path) -> Any:
     See Also
     --------
     save : Writes it.
+
+    Examples
+    --------
+    >>> import fewlabel
+    >>> clf = fewlabel.load("model.skops")  # doctest: +SKIP
+    >>> clf.predict(X_new)  # doctest: +SKIP
     """
     path = Path(path)
     content = read_archive(path)
