@@ -157,9 +157,6 @@ screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
 	$(BIN)/python docs/screenshots.py
 	$(BIN)/python docs/label_screenshots.py
 
-report-calibration: $(READY)  ## Compare the report's bounds with the true error, write docs/report_calibration.md
-	$(BIN)/python -m benchmarks.report_calibration --write docs/report_calibration.md
-
 any-table: $(READY)  ## Learn messy tables beside scikit-learn pipelines, write docs/any_table.md (slow)
 	$(BIN)/python -m benchmarks.any_table --records results/any_table.jsonl --write docs/any_table.md
 
