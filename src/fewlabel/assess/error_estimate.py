@@ -221,8 +221,7 @@ def assess_labels(
     rows = judge(votes, codes, weights, n_resamples=n_resamples, random_state=random_state)
     rows = _standing_for_the_table(rows, errors, sample)
     first = check_votes(first_votes)
-    shares = class_shares or ClassShares()
-    judged, assumes = _sample_of(rows, first, predicted, labels, shares)
+    judged, assumes = _sample_of(rows, first, predicted, labels, class_shares or ClassShares())
     n_judged = len(judged.rows.y)
     if n_judged == 0:
         unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, assumes)
