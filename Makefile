@@ -17,10 +17,7 @@ help:  ## Show this list
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-<<<<<<< HEAD
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,label,scale,test]'
-=======
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -e '.[cli,scale,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -e '.[cli,label,scale,test]'
 	touch $@
 
 # The demonstration needs less; the whole set has it, too.
@@ -35,7 +32,6 @@ $(VENV)/.installed-docs: $(READY)
 
 $(VENV)/.installed-release: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
->>>>>>> refs/heads/docs
 	touch $@
 
 install: $(READY)  ## Create .venv and install fewlabel with everything the other targets need
@@ -161,9 +157,6 @@ screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
 	$(BIN)/python docs/screenshots.py
 	$(BIN)/python docs/label_screenshots.py
 
-report-calibration: $(READY)  ## Compare the report's bounds with the true error, write docs/report_calibration.md
-	$(BIN)/python -m benchmarks.report_calibration --write docs/report_calibration.md
-
 any-table: $(READY)  ## Learn messy tables beside scikit-learn pipelines, write docs/any_table.md (slow)
 	$(BIN)/python -m benchmarks.any_table --records results/any_table.jsonl --write docs/any_table.md
 
@@ -194,7 +187,7 @@ NEWEST ?= $(shell for v in 14 13 12 11; do for p in python3.$$v $$HOME/.pyenv/ve
 
 matrix: minimum  ## Run the tests of tables, models and mathematics with other versions of the libraries, and of Python
 	$(MAKE) versions NAME=pandas2 WITH="pandas==2.*"
-	$(MAKE) versions NAME=sklearn16 WITH="scikit-learn==1.6.* pandas==2.*"
+	$(MAKE) versions NAME=sklearn16 WITH="scikit-learn==1.6.* scipy<1.16 pandas==2.*"
 	$(MAKE) versions NAME=sklearn17 WITH="scikit-learn==1.7.* pandas==2.*"
 	$(MAKE) versions NAME=sklearn18 WITH="scikit-learn==1.8.*"
 	$(MAKE) versions NAME=newest PYTHON=$(NEWEST)

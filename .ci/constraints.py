@@ -12,7 +12,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-EXTRAS = ("cli", "excel", "scale", "test", "docs", "release")
+EXTRAS = ("cli", "excel", "graph", "label", "scale", "test", "docs", "release")
 
 
 def plain(name: str) -> str:

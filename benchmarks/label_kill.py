@@ -23,6 +23,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from contextlib import closing
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,8 +65,7 @@ def killed_writers(folder: Path, kills: int, seed: int) -> Killed:
         seen = [process.stdout.readline()]  # it has begun
         time.sleep(rng.uniform(0.0, 0.15))
         process.send_signal(signal.SIGKILL)
-        seen += process.stdout.read().splitlines(keepends=True)
-        process.wait()
+        seen += process.communicate()[0].splitlines(keepends=True)
         # A line that was cut off was not acknowledged.
         acknowledged |= {int(line) for line in seen if line.endswith("\n")}
         lost, broken = lost + len(acknowledged - stored(path)), broken + (not sound(path))
@@ -74,13 +74,13 @@ def killed_writers(folder: Path, kills: int, seed: int) -> Killed:
 
 def stored(path: Path) -> set[int]:
     """Rows with an answer in the file."""
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db:
         return {row for (row,) in db.execute("SELECT position FROM answers WHERE undone IS NULL")}
 
 
 def sound(path: Path) -> bool:
     """Whether SQLite finds nothing wrong."""
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db:
         return db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 

@@ -64,7 +64,7 @@ def link_to_the_site(app, docname, source):
 
 # Pages beside this file that are no measurements.
 PROSE = {"index", "measurements", "command-line", "coming-from", "glossary"}
-PROSE |= {"guarantees", "architecture"}
+PROSE |= {"guarantees", "architecture", "labeling"}
 
 
 def list_measurements(app, docname, source):

@@ -1,4 +1,4 @@
-"""Photograph the labelling page: ``python docs/label_screenshots.py``, into docs/images/.
+"""Photograph the labelling page, write docs/images/label-*.png: ``make screenshots``.
 
 A session on scikit-learn's wine with the truth answering, in headless Chromium.
 """

@@ -6,6 +6,7 @@ Label spreading lets labels flow between neighbours. Who is a neighbour depends 
 Distances in all columns count columns that say nothing about the class as much as the others. A
 forest that was trained on the few labels knows better: two rows are close if its trees send them
 to the same leaves. The same label spreading, in that space, gets more rows right.
+``FewLabelClassifier`` has voters of this kind.
 """
 
 import matplotlib.pyplot as plt

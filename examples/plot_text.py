@@ -5,7 +5,7 @@ Texts
 A table whose only column is text. The texts here are the docstrings of four packages that are
 installed with fewlabel; the class is the package. Thirty-two of them are labelled.
 ``FewLabelClassifier`` reads the column by :class:`fewlabel.TableEncoder`, which turns texts into
-singular vectors of their tf-idf.
+tf-idf.
 """
 
 import inspect

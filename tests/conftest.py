@@ -12,6 +12,7 @@ from hypothesis import settings
 from tests.support.small_forests import small_forests
 
 settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
+settings.register_profile("quick", deadline=None, max_examples=10, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

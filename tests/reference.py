@@ -662,9 +662,7 @@ def typicality(points, n_neighbours):
     return answer
 
 
-def local_spreading_limit(
-    X: NDArray[Any], y: NDArray[Any], n_classes: int, *, k: int, alpha: float
-) -> NDArray[Any]:
+def local_spreading_limit(X, y, n_classes, *, k, alpha):
     """Scores of label spreading with locally scaled weights, each class's labels weighing 1."""
     n = len(X)
     distance = np.array([[math.dist(a, b) for b in X] for a in X])

@@ -66,10 +66,8 @@ def test_batches_are_spread_out():
     """Two heaps of uncertain rows: one row of each, not two of the slightly more uncertain."""
     rng = np.random.default_rng(0)
     points = np.r_[rng.normal(0, 0.5, size=(30, 2)), rng.normal(20, 0.5, size=(30, 2))]
-    share = np.r_[np.full(30, 0.51), np.full(30, 0.52)]
-    rows = uncertain_rows(
-        points, np.c_[share, 1 - share], 2, closed=np.zeros(60, dtype=bool), batch=20
-    )
+    share = np.r_[np.full(3, 0.51), np.full(27, 0.9), np.full(3, 0.52), np.full(27, 0.9)]
+    rows = uncertain_rows(points, np.c_[share, 1 - share], 2, closed=np.zeros(60, dtype=bool))
     assert sorted(rows // 30) == [0, 1]
 
 

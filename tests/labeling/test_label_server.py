@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 
 import numpy as np
 import pytest
@@ -189,9 +190,10 @@ def test_answers_that_make_no_sense(inside, sent):
 
 def test_an_answer_is_stored_before_it_is_acknowledged(inside):
     card = post(inside, "next").json()["card"]
-    told = post(
-        inside, "answer", row=card["row"], kind="label", label="b", who="Ann", comment="\ud800 ok"
-    ).json()
+    sent = {"tab": TAB, "row": card["row"], "kind": "label", "label": "b", "who": "Ann"}
+    content = json.dumps(sent | {"comment": "half a character: \ud800"})
+    headers = HEADERS | {"content-type": "application/json"}
+    told = inside.post("/api/answer", content=content, headers=headers).json()
     again = AnswerStore(inside.app_of.session.store.path).answers()
     assert [(a.id, a.label, a.who) for a in again] == [(told["stored"], "b", "Ann")]
     told = inside.get("/api/state").json()

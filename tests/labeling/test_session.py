@@ -22,7 +22,7 @@ def learned(version=1, accepted=None, error=0.02, cautious=0.03, **more):
         "version": version,
         "until": 0,
         "n_labels": 10,
-        "queue": [(row, "uncertain") for row in range(300, 320)],
+        "queue": [(row, "uncertain") for row in range(300, 390)],
         "classes": ["a", "b"],
         "codes": codes,
         "confidence": np.full(N, 0.98),
@@ -286,7 +286,8 @@ def test_a_check_needs_accepted_labels(session):
     session.take_learned(learned(accepted=np.zeros(N, dtype=bool)))
     with pytest.raises(Refused, match="nothing to check"):
         session.start_check()
-    session.take_learned(learned(accepted=np.arange(N) == session.next_row("tab1")[0]))
+    session.take_learned(learned(2, accepted=np.arange(N) == session.next_row("tab1")[0]))
+    assert session.check is None
     with pytest.raises(Refused, match="no more to do"):
         session.start_check()
 
@@ -295,19 +296,19 @@ def test_limits_of_the_check_hold():
     """In simulated checks of 8 % wrong labels a goal of 5 % is hardly ever proved."""
     rng = np.random.default_rng(0)
     proved = 0
-    for seed in range(200):
+    for seed in range(40):
         wrong = rng.permutation(N) < 0.08 * N
         check = Check(1, drawn(learned(), 0.05, seed), 0)
         answers: dict[int, str | None] = {}
         for row in check.rows:
             answers[row] = "x" if wrong[row] else label_of(row)
-            if len(answers) % 10 == 0 and check.outcome(answers) != "open":
+            if len(answers) % 25 == 0 and check.outcome(answers) != "open":
                 break
         proved += (
             check.outcome(answers) == "proved"
             and wrong.sum() - sum(wrong[row] for row in answers) > 0.05 * N
         )
-    assert proved <= 0.05 * 200
+    assert proved <= 4
 
 
 # --- learning --------------------------------------------------------------------------------
@@ -345,11 +346,11 @@ def test_learning_from_nothing_and_from_labels():
     assert found.believes(0) is None
     assert {why for _, why in found.queue} == {"typical"}
     assert 7 not in [row for row, _ in found.queue]
-    labels = {int(row): "ab"[row >= 60] for row in rng.permutation(120)[:30]}
+    labels = {int(row): "ab"[int(row >= 60)] for row in rng.permutation(120)[:30]}
     labels[0] = "b"  # a mistake
     lesson = Lesson(2, labels, sorted(labels)[1:], [], 2, 0.05)
     clf, found = learn(X, points, lesson)
-    assert found.error["n"] == 29
+    assert found.error["n"] == len(labels) - 1
     assert found.believes(119)[0] == "b"
     assert not found.accepted[list(labels)].any()
     assert found.second_looks[0] == (0, "a")

@@ -7,7 +7,7 @@ import os
 import numpy as np
 from hypothesis import strategies as st
 
-N_INSTANCES = 10_000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 2_000
+N_INSTANCES = {"quick": 200, "long": 10_000}.get(os.environ.get("HYPOTHESIS_PROFILE", ""), 2_000)
 """Random instances on which a theorem is tried out."""
 
 

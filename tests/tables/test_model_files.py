@@ -44,7 +44,7 @@ sio = pytest.importorskip("skops.io")
 
 
 PROMISE = Promise(
-    Confidence(1.5, 0.9, (1.2, 0.8)), Confidence(1.1), 0.7, 0.05, ((0.0, 0.99), (0.04, 0.9))
+    Confidence(1.5, 0.9, (1.2, 0.8)), Confidence(1.1), np.array([[0.0, 0.99], [0.04, 0.9]]), 0.7
 )
 
 
@@ -103,7 +103,7 @@ def mixed_model(parts) -> TableModel:
         encoder=parts["encoder"],
         first=clf.initial_estimator_,
         final=clf.estimator_,
-        promise=Promise.of(clf.assessment_, clf.paper_bounds_.power, 0.05),
+        promise=clf.assessment_.promise,
     )
 
 
@@ -124,8 +124,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_round_trip(saved: Path):
     model, again = small_model(), load_model(saved)
     assert again.plan == model.plan
-    assert (again.promise, again.target, again.summary) == (
-        PROMISE,
+    assert (again.promise.to_dict(), again.target, again.summary) == (
+        PROMISE.to_dict(),
         "y",
         {"headline": ["x"]},
     )

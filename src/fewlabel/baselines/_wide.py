@@ -189,5 +189,5 @@ class ScreenedClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.estimator_.predict(self._of(X)))
 
     def _of(self, X: Any) -> Floats:
-        chosen: Any = X[:, self.columns_]
-        return np.asarray(chosen.toarray() if issparse(chosen) else chosen)
+        chosen, sparse = X[:, self.columns_], issparse(X)
+        return np.asarray(chosen.toarray() if sparse else chosen)

@@ -13,6 +13,7 @@ from fewlabel.cli.labelled_table import row_list, texts
 from fewlabel.labeling.label_studio import label_studio_answers
 from fewlabel.labeling.row_identity import reattach
 from fewlabel.labeling.store import KINDS, WHYS, Answer, AnswerStore
+from fewlabel.tables.csv_writing import formula_safe
 from fewlabel.tables.reading import read_table, table_format, write_table
 
 COLUMNS = ("row", "content", "kind", "label", "why", "who", "at", "comment", "belief")
@@ -85,7 +86,18 @@ def _rows(path: Path) -> list[dict[str, str]]:
             "Import a file that `fewlabel label --export` wrote, or a Label Studio export (.json).",
         )
     columns = {name: texts(table.column(name)) for name in table.column_names if name in COLUMNS}
+    if table_format(path)[0] in ("csv", "tsv"):
+        columns = {name: _as_typed(cells) for name, cells in columns.items()}
     return [dict(zip(columns, cells)) for cells in zip(*columns.values())]
+
+
+def _as_typed(cells: list[str]) -> list[str]:
+    """Cells without the apostrophe that a written file has before what looks like a formula."""
+    import pyarrow as pa
+
+    bare = [cell.removeprefix("'") for cell in cells]
+    disarmed = formula_safe(pa.array(bare, pa.string())).to_pylist()
+    return [b if d == cell != b else cell for cell, b, d in zip(cells, bare, disarmed)]
 
 
 def _imported(row: dict[str, str], number: int) -> Answer:

@@ -50,7 +50,7 @@ class TableJob:
     def features(self) -> Any:
         """The rows as numbers."""
         given = self._input()
-        labels = np.where(self.labeled, "given", None)
+        labels = np.array(["given" if labeled else None for labeled in self.labeled], dtype=object)
         return given.encoder.fit_transform(given.table, labels)
 
     def _input(self) -> TableInput:

@@ -104,12 +104,12 @@ class FamilyTrainer:
 
         A family that needs dense rows gets singular vectors of sparse ones.
         """
-        if family.sparse or not issparse(self.X):
+        is_sparse = issparse(self.X)
+        if family.sparse or not is_sparse:
             return self.view(family.scaling)
         key = f"vectors, {family.scaling}"
         if key not in self._views:
-            shape: tuple[int, int] = self.X.shape  # type: ignore[attr-defined]
-            n_components = min(_VECTORS, min(shape) - 1)
+            n_components = min(_VECTORS, min(self.X.shape) - 1)
             vectors = TruncatedSVD(max(n_components, 1), random_state=self.seed)
             scaler = make_pipeline(vectors, StandardScaler())
             self._views[key] = scaler, scaler.fit_transform(self.X)

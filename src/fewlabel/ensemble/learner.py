@@ -100,10 +100,10 @@ class MixedVoteLearner:
             else partial(_same, voter)
             for family, voter in pairs
         ]
-        again = self.trainer.run(tasks, [family for family, _ in pairs])
+        refitted = self.trainer.run(tasks, [family for family, _ in pairs])
         voters = [
             self._shifted(voter, training) if family.refitted else voter
-            for voter, (family, _) in zip(again, pairs)
+            for voter, (family, _) in zip(refitted, pairs)
         ]
         vote = MixedVote(voters, previous.weights, previous.classes)
         vote.evidence_ = previous.evidence_

@@ -10,6 +10,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from numpy.typing import NDArray
@@ -350,7 +351,8 @@ class LabelingSession:
                 self.store.add_model(learned.version, summary)
                 self.models.append({"version": learned.version, **summary})
             if self.may_check and self.check is None and self.goal_met():
-                self.start_check()
+                with suppress(Refused):  # every accepted row is on somebody's screen
+                    self.start_check()
 
     def goal_met(self) -> bool:
         """Whether the estimate, taken with caution, allows to accept every label."""

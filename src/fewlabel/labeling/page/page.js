@@ -74,6 +74,9 @@ async function refresh() {
       const changed = state.phase !== phase;
       phase = state.phase;
       if (changed || !waiting) await once(async () => show((await ask("next")).card));
+      if (changed && phase === "check") {
+        say("Now the check. The labels are final; rows are drawn at random to see how many are wrong.");
+      }
     }
     if (state.check && state.check.outcome !== "open") drawCard(null), el("empty").hidden = true;
   } catch {
