@@ -28,8 +28,8 @@ INTRO = """# The mixed vote
 
 `FewLabelClassifier()` lets families of voters vote together, with weights Q learned from the few
 labels, and then teaches them by a round of Algorithm 1. There is nothing to tune. This page says
-how its parts were chosen and what each brings. It is written by `python -m benchmarks.mixed_vote page`
-from the records in `results/`, never by hand.
+how its parts were chosen and what each brings. It is written by
+`python -m benchmarks.mixed_vote page` from the records in `results/`, never by hand.
 
 ## What is in it
 
