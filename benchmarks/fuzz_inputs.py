@@ -199,11 +199,84 @@ def votes_case(rng: random.Random, made: dict[str, bytes]) -> Case:
     return Case("bounds", {"v.csv": data}, args)
 
 
+def audit_case(rng: random.Random, made: dict[str, bytes]) -> Case:
+    """A labelled table, or the answers that a person gave to its checks, with odd cells."""
+    labelled, checks = made["labelled"], made["checks"]
+    kind = rng.choice(["answers", "answers", "table"])
+    if kind == "table":
+        labelled = _odd_cells(labelled, rng)
+    else:
+        checks = _odd_cells(_answered(checks, rng), rng)
+    if rng.random() < 0.3:
+        checks = changed_bytes(checks, rng)
+    files = {"l.csv": labelled, "c.csv": checks}
+    args = ["audit", "l.csv", *rng.choice([[], ["--json"], ["--sequential"], ["--goal", "5%"]])]
+    if kind == "table" and rng.random() < 0.7:
+        return Case("audit", {"l.csv": labelled}, [*args, "--draw", "7", "--out", "out.csv"])
+    if rng.random() < 0.5:
+        args += ["--out", "out.csv"]
+    return Case("audit", files, [*args, "--checked", "c.csv"])
+
+
+def _answered(checks: bytes, rng: random.Random) -> bytes:
+    """The column that a person fills in, filled in, mostly."""
+    rows = list(csv.DictReader(io.StringIO(checks.decode())))
+    for row in rows:
+        answers = [row["audit_label"]] * 8 + ["small", "large", "", _cell(rng)]
+        row["audit_right_label"] = rng.choice(answers)
+    if rng.random() < 0.2:
+        rng.shuffle(rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _odd_cells(data: bytes, rng: random.Random) -> bytes:
+    """A few cells, perhaps of the header, replaced; a row or a column doubled or left out."""
+    rows = list(csv.reader(io.StringIO(data.decode())))
+    for _ in range(rng.choice([0, 1, 1, 2, 5])):
+        row = rng.choice(rows)
+        row[rng.randrange(len(row))] = _cell(rng)
+    match rng.randrange(8):
+        case 0:
+            rows.insert(rng.randrange(1, len(rows)), rng.choice(rows))
+        case 1:
+            del rows[rng.randrange(len(rows))]
+        case 2:
+            at = rng.randrange(len(rows[0]))
+            rows = [row[:at] + row[at + 1 :] for row in rows]
+        case 3:
+            at = rng.randrange(len(rows[0]))
+            rows = [[*row, row[at]] for row in rows]
+        case _:
+            pass
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+def columns_case(rng: random.Random, made: dict[str, bytes]) -> Case:
+    """What is said of the columns of an odd table, with a kind that a user names."""
+    columns = _columns(rng)
+    data = _written(columns, "csv", rng)
+    if rng.random() < 0.3:
+        data = changed_bytes(data, rng)
+    args = ["columns", "t.csv", "--target", "y"]
+    if rng.random() < 0.6:
+        option = rng.choice(["--text", "--number", "--category", "--date", "--drop"])
+        args += [f"{option}={rng.choice(list(columns))}"]
+    return Case("columns", {"t.csv": data}, [*args, *rng.choice([[], ["--json"]])])
+
+
 KINDS: list[tuple[float, Callable[[random.Random, dict[str, bytes]], Case]]] = [
-    (0.45, table_case),
-    (0.3, model_case),
-    (0.15, report_case),
-    (0.1, votes_case),
+    (0.35, table_case),
+    (0.25, model_case),
+    (0.15, audit_case),
+    (0.1, columns_case),
+    (0.1, report_case),
+    (0.05, votes_case),
 ]
 
 

@@ -10,8 +10,8 @@ leaves is removed by the next run.
 from __future__ import annotations
 
 import argparse
+import csv
 import errno
-import importlib
 import json
 import os
 import random
@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.fuzz import in_process
+from tests.support.fork_server import become_command, load
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -46,6 +47,12 @@ def whole_table(path: Path) -> bool:
 
     table = read_table(path)
     return table.num_rows == 60 and "y_label" in table.column_names
+
+
+def whole_draw(path: Path) -> bool:
+    from fewlabel.tables.reading import read_table
+
+    return read_table(path).num_rows == 9
 
 
 def whole_model(path: Path) -> bool:
@@ -72,13 +79,23 @@ COMMANDS = [
         {"o.csv.gz": whole_table, "m.skops": whole_model, "r.json": whole_report},
     ),
     Command("predict", ["predict", "in.skops", "t.csv", "--out", "p.csv"], {"p.csv": whole_table}),
+    Command(
+        "draw",
+        ["audit", "in.csv", "--draw", "9", "--all", "--out", "d.csv"],
+        {"d.csv": whole_draw},
+    ),
+    Command(
+        "checked",
+        ["audit", "in.csv", "--checked", "checked.csv", "--out", "c.csv"],
+        {"c.csv": whole_table},
+    ),
     Command("report", ["report", "in.json", "--out", "r.json"], {"r.json": whole_report}),
     Command("folder", ["fit", "rows", *FIT, "--out", "labels"], {"labels": whole_folder}),
 ]
 
 
 def inputs(folder: Path) -> None:
-    """A table, a folder of rows, a model and a report to read."""
+    """A table, a folder of rows, and what the commands make of them, to read."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -92,10 +109,18 @@ def inputs(folder: Path) -> None:
         part = slice(20 * k, 20 * k + 20)
         table = pa.table({"size": size[part], "y": pa.array(label[part], pa.string())})
         parquet.write_table(table, folder / "rows" / f"{k}.parquet")
-    args = ["fit", "t.csv", *FIT, "--model", "in.skops", "--report", "in.json"]
-    answer = in_process(args, folder)
-    if answer.code != 0:
-        raise SystemExit(f"The inputs could not be made: {answer.text}")
+    made = ["--model", "in.skops", "--report", "in.json", "--out", "in.csv"]
+    draw = ["audit", "in.csv", "--draw", "9", "--all", "--out", "draw.csv"]
+    for args in (["fit", "t.csv", *FIT, *made], draw):
+        answer = in_process(args, folder)
+        if answer.code != 0:
+            raise SystemExit(f"The inputs could not be made: {answer.text}")
+    with (folder / "draw.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    with (folder / "checked.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(row | {"audit_right_label": row["audit_label"]} for row in rows)
 
 
 def stopped(command: Command, source: Path, rng: random.Random, seconds: float) -> str:
@@ -125,7 +150,6 @@ def stopped(command: Command, source: Path, rng: random.Random, seconds: float) 
 
 def _become(args: list[str], folder: Path) -> None:
     from fewlabel._core.atomic import _close_all
-    from tests.support.fork_server import become_command
 
     leave = os._exit
 
@@ -216,8 +240,7 @@ def main() -> None:
     parser.add_argument("--disks", type=int, help="full disks; a quarter of the kills by default")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    for name in ("fewlabel.cli.commands", "fewlabel.cli.folders", "skops.io", "pyarrow.parquet"):
-        importlib.import_module(name)
+    load()
     disks = options.kills // 4 if options.disks is None else options.disks
     rng, bad, done = random.Random(options.seed), [], Counter[str]()
     with tempfile.TemporaryDirectory() as place:

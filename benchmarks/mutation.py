@@ -5,7 +5,10 @@ a test of its room fails (or runs for minutes); one that survives shows a line t
 in place, or a change that changes nothing. The latter are listed with a reason in
 ``mutation_equivalent.json``, by the text of the line and the change.
 
-    python -m benchmarks.mutation --sample 150 --seed 0
+    python -m benchmarks.mutation --sample 150 --seed 0 --record mutants.jsonl
+
+With a record a run that was stopped goes on, and mutants that were killed once are not tried again;
+those that survived are, as there may be a new test.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import argparse
 import ast
 import importlib
 import json
+import math
 import os
 import random
 import resource
@@ -29,13 +33,30 @@ ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "fewlabel", ROOT / "tests"
 ROOMS = ("bounds", "assess", "selection", "ensemble")
 EQUIVALENT = Path(__file__).with_name("mutation_equivalent.json")
-_SECONDS = 300  # of the processor, after which a mutant is taken for an endless loop
+_SECONDS = 150  # of the processor, after which a mutant is taken for an endless loop
 _WAITING = 10 * _SECONDS
+_LOADED = ("pandas", "pytest", "scipy.optimize", "scipy.stats", "sklearn.datasets")
+_LOADED += ("sklearn.discriminant_analysis", "sklearn.ensemble", "sklearn.linear_model")
+_LOADED += ("sklearn.model_selection", "sklearn.naive_bayes", "sklearn.pipeline", "sklearn.svm")
 # Modules whose tests stand in a file of another name.
 TESTED_BY = {
+    "assessment": "error_estimate",
+    "audit_acceptance": "audit",
+    "audit_draws": "audit",
+    "audit_plans": "audit",
     "bound_posteriors": "posterior",
+    "cells": "statistics",
+    "concentration": "pac_bayes",
+    "few_label": "mixed_vote",
     "held_out": "calibration",
+    "label_proba": "transduction_bounds",
+    "learner": "mixed_vote",
+    "limits": "error_estimate",
     "margins": "cbound",
+    "markov": "transductive",
+    "mislabeled_error": "mislabeling",
+    "out_of_sample": "error_estimate",
+    "prevalence": "error_estimate",
     "rounds": "policies",
     "table": "cbound",
     "training_set": "policies",
@@ -72,6 +93,10 @@ class Mutant:
     text: str
     change: str
     code: str
+
+    @property
+    def key(self) -> tuple[str, int, str, str]:
+        return str(self.path.relative_to(SOURCE)), self.position, self.text, self.change
 
     @property
     def name(self) -> str:
@@ -167,18 +192,23 @@ def files_for(path: Path) -> tuple[list[Path], list[Path]]:
     own = [room / f"test_{TESTED_BY.get(path.stem, path.stem)}.py"]
     own = [file for file in own if file.exists()]
     others = [file for file in sorted(room.glob("test_*.py")) if file not in own]
-    return own, [*others, TESTS / "test_self_learning.py"]
+    return own, [*others, *sorted((TESTS / "self_learning").glob("test_*.py"))]
 
 
 def survives(mutant: Mutant, usable: set[Path]) -> bool:
-    """Whether all tests pass that pass without the change; first those of the module."""
-    stages = ([str(file) for file in files if file in usable] for files in files_for(mutant.path))
-    return all(_passes(mutant, tests) for tests in stages if tests)
+    """Whether all tests pass that pass without the change; first few examples of the module's."""
+    own, others = (
+        [str(file) for file in files if file in usable] for files in files_for(mutant.path)
+    )
+    stages = ((own, "quick"), (own, "ci"), (others, "ci"))
+    return all(_passes(mutant, tests, profile) for tests, profile in stages if tests)
 
 
-def usable_tests(paths: list[Path]) -> set[Path]:
+def usable_tests(paths: list[Path], green: bool = False) -> set[Path]:
     """Test files that pass as things are; one that does not would kill everything."""
     files = {file for path in paths for stage in files_for(path) for file in stage}
+    if green or not files:
+        return files
     unchanged = Mutant(paths[0], 0, 0, "", "", paths[0].read_text(encoding="utf-8"))
     good = {file for file in sorted(files) if _passes(unchanged, [str(file)])}
     for file in sorted(files - good):
@@ -188,9 +218,10 @@ def usable_tests(paths: list[Path]) -> set[Path]:
     return good
 
 
-def _passes(mutant: Mutant, tests: list[str]) -> bool:
+def _passes(mutant: Mutant, tests: list[str], profile: str = "ci") -> bool:
     child = os.fork()
     if child == 0:
+        os.environ["HYPOTHESIS_PROFILE"] = profile
         _become(mutant, tests)
     deadline = time.monotonic() + _WAITING
     while time.monotonic() < deadline:
@@ -246,6 +277,9 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="so many of all mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--record", type=Path, help="file of fates, to go on from")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="start none after so many")
+    parser.add_argument("--green", action="store_true", help="all tests pass as things are")
     parser.add_argument("--least", type=float, default=0.0, help="fail below this share killed")
     options = parser.parse_args()
     paths = [path for room in options.rooms for path in sorted((SOURCE / room).glob("*.py"))]
@@ -254,32 +288,52 @@ def main() -> None:
     mutants = [mutant for path in paths for mutant in mutants_of(path)]
     if options.sample and options.sample < len(mutants):
         mutants = random.Random(options.seed).sample(mutants, options.sample)
-    raise SystemExit(run(mutants, options.jobs, options.least))
+    raise SystemExit(run(mutants, options))
 
 
-def run(mutants: list[Mutant], jobs: int, least: float) -> int:
+def killed_before(record: Path | None) -> set[tuple[str, int, str, str]]:
+    """Mutants that a record says were killed: module, number, line and change."""
+    if record is None or not record.exists():
+        return set()
+    fates = map(json.loads, record.read_text(encoding="utf-8").splitlines())
+    return {tuple(fate["mutant"]) for fate in fates if fate["killed"]}
+
+
+def run(mutants: list[Mutant], options: argparse.Namespace) -> int:
+    """Try mutants, tell of those that survive; 1 if fewer than the share asked for are killed."""
+    record = options.record
     # What all of them need is imported once, before the forks; of ours nothing.
     # (Nor of pytest's plugins, whose code it rewrites when they are imported.)
-    for name in ("pandas", "pytest", "scipy.optimize", "sklearn.ensemble"):
+    for name in _LOADED:
         importlib.import_module(name)
 
     reasons = json.loads(EQUIVALENT.read_text(encoding="utf-8"))
     known = {(entry["line"], entry["change"]): entry["why"] for entry in reasons}
     alive = []
     counted = [mutant for mutant in mutants if (mutant.text, mutant.change) not in known]
-    usable = usable_tests(sorted({mutant.path for mutant in counted}))
-    with ThreadPoolExecutor(jobs) as pool:
-        fates = pool.map(lambda mutant: survives(mutant, usable), counted)
-        for n, (mutant, survived) in enumerate(zip(counted, fates), 1):
+    before = killed_before(record)
+    tried = [mutant for mutant in counted if mutant.key not in before]
+    usable = usable_tests(sorted({mutant.path for mutant in tried}), options.green)
+    end = time.monotonic() + 60 * options.minutes
+    with ThreadPoolExecutor(options.jobs) as pool:
+        fates = pool.map(
+            lambda mutant: survives(mutant, usable) if time.monotonic() < end else None, tried
+        )
+        for n, (mutant, survived) in enumerate(zip(tried, fates), 1):
+            if survived is None:
+                raise SystemExit(f"{n - 1} of {len(tried)} were tried; go on with the same record")
+            if record is not None:
+                with record.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"mutant": mutant.key, "killed": not survived}) + "\n")
             if survived:
                 alive.append(mutant)
                 print(f"survived  {mutant.name}\n          {mutant.text}", flush=True)
             if n % 20 == 0:
-                print(f"{n} of {len(counted)}, {n - len(alive)} killed", flush=True)
+                print(f"{n} of {len(tried)}, {n - len(alive)} killed", flush=True)
     share = 1 - len(alive) / max(1, len(counted))
     skipped = len(mutants) - len(counted)
     print(f"{len(counted)} mutants, {share:.1%} killed; {skipped} more are known to be equivalent")
-    return int(share < least)
+    return int(share < options.least)
 
 
 if __name__ == "__main__":

@@ -191,6 +191,14 @@ def scaled(
     """Features as a method wants them, in single precision.
 
     The rows ``test`` are scaled like the others, but nothing is learned from them.
+
+    Notes
+    -----
+    "minmax" is the scaling of :class:`fewlabel.ensemble.families.RangeScaler` but for two details,
+    which are kept because every record was made with them: a constant feature becomes -1 here, 0
+    there (a linear S3VM takes the -1 for a second bias), and 2(x - low)/span - 1 rounds otherwise
+    in single precision than (x - middle)/half. The library's scaler subtracts the middle so that
+    constant features vanish and missing values pass.
     """
     values = np.ascontiguousarray(X, dtype=np.float32)
     if scaling == "none":

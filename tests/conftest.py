@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.support.small_forests import small_forests
+
 settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
+settings.register_profile("quick", deadline=None, max_examples=10, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_trees() -> Iterator[None]:
+    """Default forests of few trees: they do all that 200 do, in a fraction of the time."""
+    with small_forests():
+        yield
 
 
 @pytest.fixture(scope="session")

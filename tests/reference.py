@@ -652,9 +652,17 @@ def realised_error_quantile(label_proba, labels, confidence):
     return 1.0
 
 
-def local_spreading_limit(
-    X: NDArray[Any], y: NDArray[Any], n_classes: int, *, k: int, alpha: float
-) -> NDArray[Any]:
+def typicality(points, n_neighbours):
+    """Inverse of the mean distance to the nearest rows."""
+    answer = []
+    for i, point in enumerate(points):
+        others = sorted(math.dist(point, other) for j, other in enumerate(points) if j != i)
+        nearest = others[:n_neighbours]
+        answer.append(1 / (sum(nearest) / len(nearest) + 1e-9))
+    return answer
+
+
+def local_spreading_limit(X, y, n_classes, *, k, alpha):
     """Scores of label spreading with locally scaled weights, each class's labels weighing 1."""
     n = len(X)
     distance = np.array([[math.dist(a, b) for b in X] for a in X])

@@ -181,7 +181,7 @@ def test_exact_coverage_of_the_fixed_plan(all_wrong):
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.1, 0.3])
 def test_simulated_coverage_at_every_stopping_time(share):
     rng = np.random.default_rng(5)
-    rows, draws, checked = 400, 300, 150
+    rows, draws, checked = 400, 120, 150
     all_wrong = int(share * rows)
     ever = now = 0
     for _ in range(draws):

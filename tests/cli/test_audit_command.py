@@ -15,13 +15,6 @@ pytest.importorskip("pyarrow")
 
 
 @pytest.fixture(scope="module")
-def fewlabel():
-    runner = Runner()
-    yield runner
-    runner.close()
-
-
-@pytest.fixture(scope="module")
 def labelled(fewlabel: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("labelled")
     write_table(folder)

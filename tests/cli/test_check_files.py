@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,6 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 Rows = list[dict[str, str]]
 N, GIVEN = 240, 20
-
-
-@pytest.fixture(scope="module")
-def fewlabel() -> Iterator[Runner]:
-    runner = Runner()
-    yield runner
-    runner.close()
 
 
 def labelled_columns(**changes: list[Any]) -> dict[str, list[Any]]:

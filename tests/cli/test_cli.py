@@ -11,7 +11,7 @@ import lzma
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,6 @@ from support.cli_tools import COMMAND, Runner, columns, csv_text, environment, w
 pytest.importorskip("typer")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-
-
-@pytest.fixture(scope="module")
-def fewlabel() -> Iterator[Runner]:
-    runner = Runner()
-    yield runner
-    runner.close()
 
 
 @pytest.fixture(scope="module")

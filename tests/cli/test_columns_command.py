@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from support.cli_tools import COMMAND, Runner, columns, csv_text, environment
+from support.cli_tools import columns, csv_text
 
 pytest.importorskip("typer")
 pa = pytest.importorskip("pyarrow")
@@ -24,13 +22,6 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 FIT = ["--target", "segment", "--learner", "forest", "--jobs", "1"]
-
-
-@pytest.fixture(scope="module")
-def fewlabel() -> Iterator[Runner]:
-    runner = Runner()
-    yield runner
-    runner.close()
 
 
 @pytest.fixture
@@ -174,24 +165,16 @@ def test_true_labels_of_a_typed_column(fewlabel, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
-def test_standard_input_and_output(kind, tmp_path):
+def test_standard_input_and_output(kind, fewlabel, tmp_path):
     made = columns()
     rows = [dict(zip(made, row)) for row in zip(*made.values())]
     text = csv_text(made) if kind == "csv" else json.dumps(rows)
-    answer = subprocess.run(
-        [*COMMAND, "fit", "-", *FIT],
-        cwd=tmp_path,
-        input=text,
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
-    )
-    assert answer.returncode == 0, answer.stderr
-    found = list(csv.DictReader(answer.stdout.splitlines()))
+    answer = fewlabel(tmp_path, "fit", "-", *FIT, stdin=text)
+    assert answer.code == 0, answer.err
+    found = list(csv.DictReader(answer.out.splitlines()))
     assert len(found) == 60
     assert {row["segment_label"] for row in found} == {"small", "large"}
-    assert "labelled" in answer.stderr  # what is told goes elsewhere
+    assert "labelled" in answer.err  # what is told goes elsewhere
     assert list(tmp_path.iterdir()) == []
 
 

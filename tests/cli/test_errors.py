@@ -24,13 +24,6 @@ pa = pytest.importorskip("pyarrow")
 
 
 @pytest.fixture(scope="module")
-def fewlabel() -> Iterator[Runner]:
-    runner = Runner()
-    yield runner
-    runner.close()
-
-
-@pytest.fixture(scope="module")
 def model(fewlabel: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     write_table(folder)
@@ -274,7 +267,7 @@ def digest(path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def slow_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table that takes seconds to learn and to write."""
+    """A table that takes seconds to learn and a second to write."""
     rng = np.random.default_rng(0)
     n = 12_000
     X = rng.normal(size=(n, 8)).round(6)
@@ -331,12 +324,23 @@ def test_interrupted_while_learning(
     assert digest(slow_table) == before
 
 
+@pytest.fixture(scope="module")
+def quick_model(fewlabel: Runner, slow_table: Path) -> Path:
+    """A model that learned from the first rows of the slow table."""
+    rows = slow_table.read_text().splitlines()[:300]
+    (slow_table.parent / "few.csv").write_text("\n".join(rows) + "\n")
+    options = ["--target", "y", "--learner", "forest", "--jobs", 1, "--model", "few.skops"]
+    assert fewlabel(slow_table.parent, "fit", "few.csv", *options).code == 0
+    return slow_table.parent / "few.skops"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_stopped_while_writing(number: signal.Signals, slow_table: Path, tmp_path: Path):
+def test_stopped_while_writing(
+    number: signal.Signals, slow_table: Path, quick_model: Path, tmp_path: Path
+):
     before = digest(slow_table)
     out = tmp_path / "out.csv.xz"  # slow to compress: there is time to stop it
-    options = ["--target", "y", "--learner", "forest", "--jobs", 1, "--out", out]
-    process = start(tmp_path, "fit", slow_table, *options)
+    process = start(tmp_path, "predict", quick_model, slow_table, "--out", out)
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("*.part")) and process.poll() is None:
         assert time.monotonic() < deadline

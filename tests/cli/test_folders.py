@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.cli_tools import COMMAND, Runner, columns, environment
+from support.cli_tools import COMMAND, columns, environment
 
 pytest.importorskip("typer")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 LABELS = {"small", "large"}
-
-
-@pytest.fixture(scope="module")
-def fewlabel() -> Iterator[Runner]:
-    runner = Runner()
-    yield runner
-    runner.close()
 
 
 @pytest.fixture

@@ -381,7 +381,11 @@ def test_it_is_a_self_learner_with_other_voters():
     records = []
     clf.set_params(callback=records.append).fit(X, TARGET)
     assert isinstance(clf.estimator_, MixedVote)
-    assert [r["name"] for r in records[:-1]] == FAST
+    assert [r["name"] for r in records if "name" in r] == FAST
+    begun = [r for r in records if "training" in r]
+    assert [r["position"] for r in begun] == [*range(1, len(FAST) + 1)]
+    assert np.isnan(begun[0]["seconds_left"])
+    assert begun[-1]["seconds_left"] > 0
     assert clf.n_iter_ == 1
     assert records[-1] is clf.history_[0]
     assert (clf.labeled_iter_[~HIDDEN] == 0).all()

@@ -33,10 +33,10 @@ class Runner:
             text=True,
         )
 
-    def __call__(self, cwd: Path, *args: object) -> Answer:
+    def __call__(self, cwd: Path, *args: object, stdin: str = "") -> Answer:
         assert self.server.stdin is not None
         assert self.server.stdout is not None
-        case = {"cwd": str(cwd), "args": [str(arg) for arg in args]}
+        case = {"cwd": str(cwd), "args": [str(arg) for arg in args], "stdin": stdin}
         self.server.stdin.write(json.dumps(case) + "\n")
         self.server.stdin.flush()
         return Answer(**json.loads(self.server.stdout.readline()))

@@ -7,6 +7,7 @@ sees is what a shell would see; only the imports are shared.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -16,11 +17,22 @@ from pathlib import Path
 from typing import Any
 
 
+def load() -> None:
+    """Import what commands import when they need it, so that no child has to do it again."""
+    for name in ("cli.app", "cli.audit", "cli.commands", "cli.folders", "report.html"):
+        importlib.import_module(f"fewlabel.{name}")
+    for name in ("pyarrow.parquet", "skops.io", "sklearn.ensemble", "sklearn.svm"):
+        importlib.import_module(name)
+
+
 def run(case: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        out, err = Path(folder, "out"), Path(folder, "err")
+        out, err, given = (Path(folder, name) for name in ("out", "err", "in"))
+        given.write_text(case.get("stdin", ""))
         child = os.fork()
         if child == 0:
+            os.dup2(os.open(given, os.O_RDONLY), 0)
+            sys.stdin = os.fdopen(0, closefd=False)
             become_command(case, out, err)
         _, status = os.waitpid(child, 0)
         return {
@@ -54,8 +66,10 @@ def become_command(case: dict[str, Any], out: Path, err: Path) -> None:
 
 
 if __name__ == "__main__":
-    import fewlabel.cli.audit
-    import fewlabel.cli.commands  # noqa: F401 - what every command needs
+    load()
+    sys.path[0] = str(Path(__file__).parents[2])
+    from tests.support.small_forests import small_forests
 
-    for line in sys.stdin:
-        print(json.dumps(run(json.loads(line))), flush=True)  # noqa: T201
+    with small_forests(n_trees=20, in_folds=5):
+        for line in sys.stdin:
+            print(json.dumps(run(json.loads(line))), flush=True)  # noqa: T201

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 from hypothesis import strategies as st
+
+N_INSTANCES = {"quick": 200, "long": 10_000}.get(os.environ.get("HYPOTHESIS_PROFILE", ""), 2_000)
+"""Random instances on which a theorem is tried out."""
 
 
 @st.composite

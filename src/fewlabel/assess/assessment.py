@@ -14,9 +14,10 @@ import numpy as np
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel.assess.accept import accept_threshold
 from fewlabel.assess.calibration import Confidence, bounding_power, for_bounds
-from fewlabel.assess.error_estimate import ErrorEstimate, Labels, assess_labels
+from fewlabel.assess.error_estimate import ClassShares, ErrorEstimate, Labels, assess_labels
 from fewlabel.assess.label_proba import label_proba_of
 from fewlabel.assess.out_of_sample import WeightRule, mix_held_out
+from fewlabel.assess.prevalence import shifted
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 
 
@@ -33,12 +34,24 @@ class HeldOut(NamedTuple):
         How Q is learned from such votes; None for a single voter.
     trained_share : float
         Share of the labelled rows that the voters learned from: 0.8 for 5 folds.
+    class_shares : ClassShares
+        Shares of the classes in the table and in the votes, where they are known to differ.
     """
 
     votes: Floats
     y: Ints
     weights: WeightRule | None = None
     trained_share: float = 1.0
+    class_shares: ClassShares = ClassShares()
+
+    @property
+    def back(self) -> Floats | None:
+        """What brings votes for other class shares back to those of the table; None: nothing."""
+        table, votes = self.class_shares
+        if votes is None:
+            return None
+        counts = np.maximum(np.bincount(self.y, minlength=len(votes)), 0.5)
+        return (counts / counts.sum() if table is None else table) / votes
 
     @property
     def judged(self) -> tuple[Ints, Floats]:
@@ -104,8 +117,11 @@ def paper_bounds(held_out: HeldOut, rows: Transduction) -> PaperBounds:
     if len(rows.votes) == 0:
         return PaperBounds(held_out, 1.0, rows.votes, None)
     y, mixed = held_out.judged
+    initial, back = rows.initial, held_out.back
+    if back is not None:
+        initial, mixed = shifted(initial, back), shifted(mixed, back)
     power = bounding_power(mixed, y) if rows.label_proba == "supervised" else 1.0
-    known = for_bounds(rows.initial, power) if rows.given is None else rows.given
+    known = for_bounds(initial, power) if rows.given is None else rows.given
     label_proba = label_proba_of(rows.label_proba, rows.votes, known)
     bound = transductive_bound(rows.votes, label_proba, tight=True)
     return PaperBounds(held_out, power, label_proba, bound)
@@ -155,6 +171,7 @@ def assess(
     *,
     errors: Floats | None = None,
     labels: Labels = "random",
+    sample: Bools | None = None,
     random_state: int = 0,
 ) -> FitAssessment:
     """Assess the labels of a fit.
@@ -168,6 +185,8 @@ def assess(
         not only the initial model was held out.
     labels : {"random", "per class"}, default="random"
         How rows were chosen for labelling.
+    sample : ndarray of bool of shape (n_labeled,), optional
+        The labelled rows that stand for the table; all by default.
     random_state : int, default=0
         Of the bootstrap.
     """
@@ -183,6 +202,8 @@ def assess(
         errors=errors,
         trained_share=held_out.trained_share,
         labels=labels,
+        sample=sample,
+        class_shares=held_out.class_shares,
         random_state=random_state,
     )
     return FitAssessment(

@@ -33,6 +33,15 @@ class LabeledKFold(BaseCrossValidator):
         What marks an unlabelled row.
     random_state : int, RandomState instance or None, default=None
 
+    See Also
+    --------
+    labeled_scorer : For other splitters.
+
+    References
+    ----------
+    .. [1] T. Hastie, R. Tibshirani and J. Friedman, "The elements of statistical learning", 2009,
+           Section 7.10.
+
     Examples
     --------
     >>> import numpy as np
@@ -105,6 +114,19 @@ def labeled_scorer(
         Any scorer of scikit-learn, by name or as a callable ``(estimator, X, y)``.
     missing_label : object, default="auto"
         What marks an unlabelled row.
+
+    Returns
+    -------
+    scorer : callable ``(estimator, X, y)``
+
+    See Also
+    --------
+    LabeledKFold : A splitter that needs no such scorer.
+
+    References
+    ----------
+    .. [1] T. Hastie, R. Tibshirani and J. Friedman, "The elements of statistical learning", 2009,
+           Section 7.10.
 
     Examples
     --------

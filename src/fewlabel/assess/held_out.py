@@ -51,6 +51,14 @@ def out_of_bag_votes(ensemble: Any, X: Any) -> Floats:
         A ``ValueError``, if a row is in the sample of every voter: use
         :func:`cross_fitted_votes` then.
 
+    See Also
+    --------
+    cross_fitted_votes : For any classifier.
+
+    References
+    ----------
+    .. [1] L. Breiman, "Out-of-bag estimation", 1996.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -109,6 +117,23 @@ def cross_fitted_votes(
         Columns in the order of the sorted classes of ``y``. Zero for rows whose class no other
         fold has, and for the rows of a fold whose training part lacks a class, if the estimator
         cannot learn without it.
+
+    See Also
+    --------
+    out_of_bag_votes : Without training again, for forests.
+
+    References
+    ----------
+    .. [1] M. Stone, "Cross-validatory choice and assessment of statistical predictions", 1974.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> votes = cross_fitted_votes(LogisticRegression(max_iter=1000), X, y)
+    >>> float((votes.argmax(axis=1) == y).mean()) > 0.9
+    True
     """
     labels = np.asarray(y)
     classes, codes = np.unique(labels, return_inverse=True)

@@ -15,6 +15,8 @@ from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel.assess.accept import accept_threshold
 from fewlabel.assess.assessment import FitAssessment
 from fewlabel.assess.calibration import Confidence
+from fewlabel.assess.error_estimate import ErrorEstimate
+from fewlabel.assess.limits import Share
 
 _MOST_STEPS = 1_000
 
@@ -90,6 +92,39 @@ class Promise:
         if not np.isfinite([power, max_error, *(value for step in steps for value in step)]).all():
             raise ValueError("promise")
         return promise
+
+
+@dataclass(frozen=True, eq=False)
+class StoredAssessment(FitAssessment):
+    """The assessment of a fit whose rows are not here: its promise decides what is accepted."""
+
+    promise: Promise | None = None
+
+    @classmethod
+    def of(cls, promise: Promise, error: ErrorEstimate) -> Self:
+        """From what a model file keeps."""
+        none = np.empty(0)
+        return cls(error, promise.rule, none, promise.cautious, none, promise=promise)
+
+    def accepted(
+        self, max_error: float, votes: Floats | None = None, labels: Ints | None = None
+    ) -> Bools:
+        """Rows with these initial votes and labels that can be accepted."""
+        if self.promise is None or votes is None or labels is None:
+            raise ValueError("The rows of the fit are not known any more: pass rows.")
+        return self.promise.accepted(votes, labels, max_error)
+
+
+def error_from_dict(plain: dict[str, Any]) -> ErrorEstimate:
+    """The estimate from ``dataclasses.asdict``, which JSON may have carried; unknown if empty."""
+    if not plain:
+        return ErrorEstimate(float("nan"), 0.0, 1.0, 0, "nothing is known of the fit")
+    shares = {
+        name: tuple(Share(*share) for share in found)
+        for name, found in plain.items()
+        if name in ("per_class", "prevalence", "recall")
+    }
+    return ErrorEstimate(**{**plain, **shares, "notes": tuple(plain["notes"])})
 
 
 def _rule(plain: dict[str, Any]) -> Confidence:

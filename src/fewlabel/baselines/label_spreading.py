@@ -112,11 +112,21 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         Given labels of the labelled rows, predicted ones of the others.
     n_iter_ : int
 
+    See Also
+    --------
+    FewLabelClassifier : Label spreading and other families vote together.
+    sklearn.semi_supervised.LabelSpreading : With a dense graph.
+
     Notes
     -----
     A new row gets the mean of its neighbours' distributions ("knn"; weighted as edges for "local"),
     or the mean over all training
     rows weighted by similarity ("rbf"); the graph is not extended.
+
+    References
+    ----------
+    .. [1] D. Zhou, O. Bousquet, T. N. Lal, J. Weston and B. Schölkopf, "Learning with local and
+           global consistency", 2004.
 
     Examples
     --------

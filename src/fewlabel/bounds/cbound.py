@@ -23,7 +23,25 @@ from fewlabel.bounds.margins import MarginSums, margin_sums
 
 
 class TrivialBoundWarning(UserWarning):
-    """A bound does not apply to this input, and the trivial bound 1.0 was returned."""
+    """A bound does not apply to this input, and the trivial bound 1.0 was returned.
+
+    See Also
+    --------
+    c_bound : Warns so.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:prob-cbound.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from fewlabel import TrivialBoundWarning, c_bound
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", TrivialBoundWarning)
+    ...     print(c_bound([[0.4, 0.6]], [0]))
+    1.0
+    """
 
 
 # --- what mislabelling does to a bound -------------------------------------------------------

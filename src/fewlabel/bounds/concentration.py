@@ -39,6 +39,10 @@ def kl_divergence(posterior: ArrayLike, prior: ArrayLike | None = None) -> float
     pac_bayes_c_bound : What charges for it.
     gibbs_posterior : A Q that keeps it small.
 
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.4.
+
     Examples
     --------
     >>> kl_divergence([1, 1, 1, 1])

@@ -173,6 +173,10 @@ def held_out_counts(y_true: ArrayLike, y_imperfect: ArrayLike, n_classes: int) -
     --------
     mislabeling_matrix : The matrix of these counts.
 
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.2.
+
     Examples
     --------
     >>> held_out_counts([0, 0, 1], [0, 1, 1], 2).tolist()
@@ -272,6 +276,11 @@ def expected_counts(
     See Also
     --------
     mislabeling_matrix : The matrix of these counts.
+
+    References
+    ----------
+    .. [1] A. P. Dawid and A. M. Skene, "Maximum likelihood estimation of observer error-rates
+           using the EM algorithm", 1979.
 
     Examples
     --------

@@ -22,8 +22,9 @@ from sklearn.svm import SVC
 
 from fewlabel._core.scikit import n_rows
 from fewlabel.assess.calibration import calibrated
+from fewlabel.assess.prevalence import shifted
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
-from fewlabel.baselines._wide import WideLDA
+from fewlabel.baselines._wide import ScreenedClassifier, WideLDA
 from fewlabel.bounds.statistics import Floats, Ints
 from fewlabel.ensemble.foundation import LIMITS, limits_of, make_tabicl
 from fewlabel.ensemble.graphs import (
@@ -194,6 +195,12 @@ OPTIONAL: dict[str, Family] = {
     "lda": Family(
         "lda", "linear discriminant analysis", lambda s, j: WideLDA(), "standard", sparse=False
     ),
+    "screened_lda": Family(
+        "screened_lda",
+        "LDA on screened columns",
+        lambda s, j: ScreenedClassifier(WideLDA()),
+        "standard",
+    ),
     "network": Family(
         "network",
         "prior network",
@@ -215,14 +222,22 @@ OPTIONAL: dict[str, Family] = {
 }
 """Families that are not among the default ones: ``voters=[*FAMILIES, "network"]``."""
 
+WIDE = ("screened_lda",)
+"""Those that the default ones are joined by where columns are many more than labels."""
+_MANY_COLUMNS = 10
+
 OURS = frozenset(FAMILIES | OPTIONAL)
 """Names of all families that the package brings along."""
 
 
-def families_of(voters: Any) -> list[Family]:
-    """Families by name, as estimators, or as pairs of both; "default" is all of ``FAMILIES``."""
+def families_of(voters: Any, *, n_columns: int = 0, n_labeled: int = 1) -> list[Family]:
+    """Families by name, as estimators, or as pairs of both; "default" is all of ``FAMILIES``.
+
+    With ten times more columns than labelled rows the default families are joined by ``WIDE``.
+    """
     if isinstance(voters, str):
-        voters = list(FAMILIES) if voters == "default" else [voters]
+        wide = WIDE if n_columns > _MANY_COLUMNS * n_labeled else ()
+        voters = [*FAMILIES, *wide] if voters == "default" else [voters]
     found = [_family_of(voter) for voter in voters]
     names = [family.name for family in found]
     if not found or len(set(names)) < len(names):
@@ -299,16 +314,26 @@ class Voter(ClassifierMixin, BaseEstimator):
         Of the vote; the model may know fewer.
     power : float
         Of the calibration.
+    shift : ndarray of shape (n_classes,), optional
+        What calibrated votes are multiplied with: class shares that are wanted, divided by those
+        of the training rows.
     """
 
     def __init__(
-        self, name: str, scaler: Any, model: Any, n_classes: int, power: float = 1.0
+        self,
+        name: str,
+        scaler: Any,
+        model: Any,
+        n_classes: int,
+        power: float = 1.0,
+        shift: Floats | None = None,
     ) -> None:
         self.name = name
         self.scaler = scaler
         self.model = model
         self.n_classes = n_classes
         self.power = power
+        self.shift = shift
 
     @property
     def classes_(self) -> Ints:
@@ -342,4 +367,5 @@ class Voter(ClassifierMixin, BaseEstimator):
         """Votes over all classes, calibrated, from the model's own."""
         full = np.zeros((len(proba), self.n_classes))
         full[:, self.model.classes_] = proba
-        return full if self.power == 1.0 else calibrated(full, self.power)
+        full = full if self.power == 1.0 else calibrated(full, self.power)
+        return full if self.shift is None else shifted(full, self.shift)

@@ -12,6 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
@@ -37,10 +38,14 @@ from fewlabel.baselines._base import SemiSupervisedClassifier
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.ensemble.families import FAMILIES, OURS, Family, RangeScaler, Voter
 
+_VECTORS = 100  # as many as a text gets in a table with other columns
 TRIED_ROWS = 2_000
 """Unlabelled rows of the trial that tells how long a family would take."""
+TRIED_COLUMNS = 1_000
+"""Columns of it; all families take time in proportion to them."""
 ALWAYS_FAST = 20_000
-"""With no more rows than this, every family is fast enough and none is timed."""
+FEW_CELLS = 4_000_000
+"""With no more rows and cells than this, every family is fast enough and none is timed."""
 
 
 _T = TypeVar("_T")
@@ -94,6 +99,23 @@ class FamilyTrainer:
         self._forests: dict[Any, Any] = {}
         self._in_threads = False
 
+    def view_of(self, family: Family) -> tuple[Any, Any]:
+        """The scaler of a family, and all rows as it makes them.
+
+        A family that needs dense rows gets singular vectors of sparse ones.
+        """
+        is_sparse = issparse(self.X)
+        if family.sparse or not is_sparse:
+            return self.view(family.scaling)
+        key = f"vectors, {family.scaling}"
+        if key not in self._views:
+            shape: tuple[int, int] = self.X.shape  # type: ignore[attr-defined]
+            n_components = min(_VECTORS, min(shape) - 1)
+            vectors = TruncatedSVD(max(n_components, 1), random_state=self.seed)
+            scaler = make_pipeline(vectors, StandardScaler())
+            self._views[key] = scaler, scaler.fit_transform(self.X)
+        return self._views[key]
+
     def view(self, scaling: str) -> tuple[Any, Any]:
         """The scaler, and all rows as it makes them."""
         if scaling not in self._views:
@@ -119,7 +141,7 @@ class FamilyTrainer:
             yield from (task() for task in tasks)
             return
         for family in families:
-            self.view(family.scaling)
+            self.view_of(family)
         self._in_threads = True  # what is ignored is ignored by all threads of a process
         try:
             with _quiet():
@@ -156,7 +178,7 @@ class FamilyTrainer:
         like: Voter | None,
         held_out: bool,
     ) -> Voter:
-        scaler, X = self.view(family.scaling)
+        scaler, X = self.view_of(family)
         model = family.make(self.seed, self.n_jobs)
         if held_out and family.held_out:
             model.set_params(**family.held_out)
@@ -210,7 +232,7 @@ class FamilyTrainer:
     def vote(self, voter: Voter, family: Family, rows: Ints) -> Floats:
         """A voter's votes for rows of this data set."""
         if not voter.transductive:
-            return vote_matrix(_OnScaled(voter), RowView(self.view(family.scaling)[1], rows))
+            return vote_matrix(_OnScaled(voter), RowView(self.view_of(family)[1], rows))
         known = voter.model.label_distributions_
         if len(known) == len(self.codes):
             return voter.finish(known[rows])
@@ -218,7 +240,7 @@ class FamilyTrainer:
         place[self._carriers(voter.model)] = np.arange(len(known))
         place, votes = place[rows], np.empty((len(rows), self.n_classes))
         votes[place >= 0] = voter.finish(known[place[place >= 0]])
-        others = RowView(self.view(family.scaling)[1], rows[place < 0])
+        others = RowView(self.view_of(family)[1], rows[place < 0])
         if len(others):
             votes[place < 0] = vote_matrix(_OnScaled(voter), others)
         return votes
@@ -283,8 +305,8 @@ class FamilyTrainer:
 
     def reason_to_leave_out(self, family: Family, seconds: float | None, max_train: int) -> str:
         """Why a family cannot serve here, or an empty text."""
-        if issparse(self.X) and not family.sparse:
-            return "it needs dense rows"
+        if issparse(self.X) and not family.sparse and np.isnan(self.X.data).any():  # type: ignore[attr-defined]
+            return "it needs dense rows, or sparse ones without gaps"
         limits = (
             (family.most_classes, self.n_classes, "classes"),
             (family.most_features, self.X.shape[1], "features"),
@@ -293,21 +315,27 @@ class FamilyTrainer:
         for most, number, what in limits:
             if most is not None and number > most:
                 return f"it is made for at most {most:,} {what}, not {number:,}"
-        if seconds is None or n_rows(self.X) <= ALWAYS_FAST:
+        if seconds is None or self._is_small():
             return ""
         expected = self._expected_seconds(family, max_train)
         if expected > seconds:
             return f"it would take about {expected:.0f} s, more than the {seconds:.0f} s allowed"
         return ""
 
+    def _is_small(self) -> bool:
+        n_cells: int = self.X.nnz if issparse(self.X) else self.X.size  # type: ignore[attr-defined]
+        return n_rows(self.X) <= ALWAYS_FAST and n_cells <= FEW_CELLS
+
     def _expected_seconds(self, family: Family, max_train: int) -> float:
-        """Time of a fit and its votes, by a trial on few rows."""
+        """Time of a fit, its cross-fitting and its votes, by a trial on few rows and columns."""
         few = np.sort(self.unlabeled_at_random[:TRIED_ROWS])
         rows = np.concatenate([self.labeled, few])
-        small = FamilyTrainer(
-            take_rows(self.X, rows), self.codes[rows], self.n_classes, self.seed, self.n_jobs
-        )
-        small.view(family.scaling)
+        X, wider = take_rows(self.X, rows), max(1.0, self.X.shape[1] / TRIED_COLUMNS)
+        if wider > 1.0:
+            columns = np.random.default_rng(self.seed).permutation(self.X.shape[1])
+            X = X[:, np.sort(columns[:TRIED_COLUMNS])]
+        small = FamilyTrainer(X, self.codes[rows], self.n_classes, self.seed, self.n_jobs)
+        small.view_of(family)
         start = perf_counter()
         try:
             voter = small.train(family, small.labeled, small.codes[small.labeled])
@@ -325,7 +353,9 @@ class FamilyTrainer:
         # A machine over its support vectors votes more slowly the more rows it was trained on.
         if hasattr(voter.model, "support_vectors_"):
             more = max(1.0, max_train / len(self.labeled))
-        return (fitted - start) * in_fit + (voted - fitted) * growth * more
+        # Held-out fits see as few unlabelled rows as the trial.
+        fits = (fitted - start) * (in_fit + N_FOLDS)
+        return wider * (fits + (voted - fitted) * growth * more)
 
 
 def _key(rows: Ints, codes: Ints, weight: Floats | None, held_out: bool) -> Any:

@@ -33,6 +33,14 @@ class Selection:
     errors : ndarray of shape (n_classes,) or None
         For each class, what the policy's criterion says of the error among the selected rows.
 
+    See Also
+    --------
+    BoundPolicy : A policy that makes one.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Algorithm 1.
+
     Examples
     --------
     >>> selection = Selection(np.array([0.6, 0.5]))
@@ -65,6 +73,15 @@ class BoundPolicy(BaseEstimator):
     resolution : int, optional
         Search over this many bins of votes; over all distinct votes by default.
 
+    See Also
+    --------
+    FixedThreshold, Curriculum : The other policies.
+    fewlabel.optimal_thresholds : The search itself.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Algorithm 1.
+
     Examples
     --------
     >>> import numpy as np
@@ -96,6 +113,23 @@ class FixedThreshold(BaseEstimator):
     ----------
     threshold : float in [0, 1], default=0.7
         The paper's choice for a random forest.
+
+    See Also
+    --------
+    BoundPolicy : Thresholds from a bound on the error, which need no choice.
+
+    References
+    ----------
+    .. [1] G. Tür, D. Hakkani-Tür and R. E. Schapire, "Combining active and semi-supervised
+           learning for spoken language understanding", 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabel import FixedThreshold, VoteStatistics
+    >>> votes = np.array([[0.95, 0.05], [0.6, 0.4]])
+    >>> FixedThreshold(0.7).select(VoteStatistics.from_votes(votes, votes), 1).mask(votes).tolist()
+    [True, False]
     """
 
     def __init__(self, threshold: float = 0.7) -> None:
@@ -115,6 +149,23 @@ class Curriculum(BaseEstimator):
     ----------
     step : float in (0, 1], default=1/3
         Δ; with one third, three rounds take all rows.
+
+    See Also
+    --------
+    BoundPolicy : Thresholds from a bound on the error.
+
+    References
+    ----------
+    .. [1] P. Cascante-Bonilla, F. Tan, Y. Qi and V. Ordonez, "Curriculum labeling: revisiting
+           pseudo-labeling for semi-supervised learning", 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabel import Curriculum, VoteStatistics
+    >>> votes = np.array([[0.95, 0.05], [0.9, 0.1], [0.55, 0.45], [0.1, 0.9]])
+    >>> Curriculum(0.5).select(VoteStatistics.from_votes(votes, votes), 1).mask(votes).tolist()
+    [True, True, False, True]
     """
 
     def __init__(self, step: float = 1 / 3) -> None:

@@ -139,6 +139,17 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         Weights that ``fit`` was given for the labelled rows; None if they weigh the same.
     n_features_in_, feature_names_in_ : as in scikit-learn, if the base estimator has them
 
+    See Also
+    --------
+    FewLabelClassifier : Several families of classifiers vote together.
+    sklearn.semi_supervised.SelfTrainingClassifier : One threshold, chosen by hand.
+
+    References
+    ----------
+    .. [1] V. Feofanov, E. Devijver and M.-R. Amini, "Multi-class Probabilistic Bounds for
+           Self-learning", 2021,
+           Algorithm 1.
+
     Examples
     --------
     >>> import numpy as np
