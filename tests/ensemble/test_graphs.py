@@ -157,7 +157,7 @@ def test_the_index_finds_nearly_all_neighbours(n_features, monkeypatch):
     rows = load_digits().data[:, 10 : 10 + n_features] + np.linspace(0, 0.1, 1797)[:, None]
     exact_distances, exact = nearest(rows, 10)
     new_distances, new = nearest(rows, 10, rows[:50] + 0.05)
-    monkeypatch.setattr(_graph, "MANY_PAIRS", 1)
+    monkeypatch.setattr(_graph, "MANY_POINTS", 1)
     distances, found = nearest(rows, 10)
     assert found.shape == (1797, 10)
     assert (found != np.arange(1797)[:, None]).all()

@@ -173,9 +173,7 @@ class MixedVoteLearner:
                 why = f"it cannot learn from these rows ({str(error).rstrip('.')})"
                 if family.package:
                     why = why_it_failed(family.package, error)
-            except (
-                Exception
-            ) as error:  # a foundation model, its package and its hub fail in any way
+            except Exception as error:  # a foundation model may fail in any way
                 if not family.package:
                     raise
                 why = why_it_failed(family.package, error)
