@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel._core.targets import UNLABELED
-from fewlabel.assess.calibration import for_bounds
+from fewlabel.assess.assessment import Shifts
 from fewlabel.assess.label_proba import label_proba_of
 from fewlabel.assess.label_sums import LabelRule, LabelSums, PseudoLabels, Verdicts
-from fewlabel.assess.prevalence import shifted
 from fewlabel.assess.suggest import NextRows
 from fewlabel.assess.true_labels import known_labels
 from fewlabel.bounds.cells import Statistics
@@ -40,18 +39,14 @@ class Judgement(NamedTuple):
     rule : LabelRule
     matrix : ndarray of shape (n_classes, n_classes)
         The mislabelling matrix, for the bounds with imperfect labels.
-    back : ndarray of shape (n_classes,) or None
-        What takes initial votes back to the class shares of the table, if they are for others.
+    shifts : Shifts
+        Between class shares of votes, labelled rows and the table.
     """
 
     power: float
     rule: LabelRule
     matrix: Floats
-    back: Floats | None = None
-
-    def label_proba(self, first: Floats) -> Floats:
-        """Initial votes as they stand for P(Y|x) in the bounds."""
-        return for_bounds(first if self.back is None else shifted(first, self.back), self.power)
+    shifts: Shifts
 
 
 class Part(NamedTuple):
@@ -218,7 +213,9 @@ def _summed_up(
 ) -> Finished:
     """What is kept of a chunk."""
     marks, votes, labels, first = chunk["marks"], part.votes, part.labels, part.first
-    proba = label_proba_of(task.label_proba, votes, judgement.label_proba(first))
+    proba = label_proba_of(
+        task.label_proba, votes, judgement.shifts.label_proba(first, judgement.power)
+    )
     pseudo = PseudoLabels(marks["round"].astype(np.intp), marks["code"].astype(np.intp))
     truth = chunk.get("truth")
     known = None if truth is None else known_labels(truth, task.classes, None)

@@ -166,7 +166,8 @@ class ChunkStatements(LabelStatements):
             expected = expected_counts(votes.argmax(axis=1), paper.label_proba, max_iter=0)
             counts = counts + expected * (survey.n_unlabeled / len(votes))
         rule = LabelRule.of(self.assessment_.promise, max_error)
-        return Judgement(paper.power, rule, mislabeling_matrix(counts), paper.held_out.back)
+        shifts = paper.held_out.shifts(len(self.classes_))
+        return Judgement(paper.power, rule, mislabeling_matrix(counts), shifts)
 
     def _keep_chunks(self, outcome: Outcome, rows: Rows) -> None:
         finished, judgement = outcome.finished, outcome.judgement
