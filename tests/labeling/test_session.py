@@ -323,6 +323,12 @@ def test_the_curve_says_how_far_it_is():
     assert labels_needed(flat, 0.1) == round(40 * (2 ** (1 / 0.3) - 1))
 
 
+def test_no_more_labels_are_needed_than_rows_are_left(session):
+    work(session, 10)
+    session.take_learned(learned(error=0.6, cautious=0.9))
+    assert state(session)["needed"] == N - 10
+
+
 def test_lessons_are_taught_once(session):
     first = session.next_task()
     assert isinstance(first, Lesson)

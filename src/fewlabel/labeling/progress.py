@@ -79,7 +79,8 @@ def state(session: LabelingSession) -> dict[str, Any]:
             "classes": _classes(session, counts),
             "model": _model(session),
             "curve": _curve(session),
-            "needed": labels_needed(session.models, session.goal),
+            "needed": _needed(session, n_rows - len(labels)),
+            "ready": session.learned is not None,
             "goal_met": session.goal_met(),
             "learning": _learning(session),
             "second_looks": _second_looks(session),
@@ -87,6 +88,12 @@ def state(session: LabelingSession) -> dict[str, Any]:
             "files": list(session.files),
             "writing": session.wants_files,
         }
+
+
+def _needed(session: LabelingSession, left: int) -> int | None:
+    """Labels probably still needed; no more than there are rows without one."""
+    found = labels_needed(session.models, session.goal)
+    return None if found is None else min(found, left)
 
 
 def _classes(session: LabelingSession, counts: Counter[str]) -> list[dict[str, Any]]:
