@@ -24,9 +24,11 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from fewlabel import FewLabelClassifier
+import fewlabel
+from fewlabel import FewLabelClassifier, PriorNetworkClassifier, SelfLearningClassifier
 from fewlabel._core.errors import UserError
 from fewlabel.assess.calibration import Confidence
 from fewlabel.assess.promise import Promise
@@ -333,10 +335,28 @@ def test_deep_nesting_is_no_crash(saved: Path, tmp_path: Path):
         load_model(path)
 
 
-def test_the_list_of_types_is_not_longer_than_needed(saved: Path, saved_mixed: Path):
+@pytest.fixture(scope="module")
+def saved_others(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Classifiers that are not among the default families."""
+    X, codes = make_blobs(60, 4, centers=2, random_state=0)
+    y = np.where(np.arange(60) % 3 == 0, codes, -1)
+    folder = tmp_path_factory.mktemp("others")
+    models = [
+        FewLabelClassifier(["screened_lda"], max_iter=0, random_state=0),
+        SelfLearningClassifier(LogisticRegression(), max_iter=0),
+        PriorNetworkClassifier(n_views=1, random_state=0),
+    ]
+    for i, model in enumerate(models):
+        fewlabel.save(model.fit(X, y), folder / f"{i}.skops")
+    return sorted(folder.iterdir())
+
+
+def test_the_list_of_types_is_not_longer_than_needed(
+    saved: Path, saved_mixed: Path, saved_others: list[Path]
+):
     """Every type of a library on the list occurs in a model; a superfluous one is a risk."""
     schema = ""
-    for path in (saved, saved_mixed):
+    for path in (saved, saved_mixed, *saved_others):
         with zipfile.ZipFile(path) as archive:
             schema += archive.read("schema.json").decode()
     for name in (*LIBRARY_TYPES, *CLASSES):

@@ -44,14 +44,10 @@ class HeldOut(NamedTuple):
     trained_share: float = 1.0
     class_shares: ClassShares = ClassShares()
 
-    @property
-    def back(self) -> Floats | None:
-        """What brings votes for other class shares back to those of the table; None: nothing."""
-        table, votes = self.class_shares
-        if votes is None:
-            return None
-        counts = np.maximum(np.bincount(self.y, minlength=len(votes)), 0.5)
-        return (counts / counts.sum() if table is None else table) / votes
+    def labeled_shares(self, n_classes: int) -> Floats:
+        """Shares of the classes among the labelled rows."""
+        counts = np.maximum(np.bincount(self.y, minlength=n_classes), 0.5)
+        return counts / counts.sum()
 
     @property
     def judged(self) -> tuple[Ints, Floats]:
@@ -132,11 +128,14 @@ def paper_bounds(held_out: HeldOut, rows: Transduction) -> PaperBounds:
     if len(rows.votes) == 0:
         return PaperBounds(held_out, 1.0, rows.votes, None)
     y, mixed = held_out.judged
-    initial, back = rows.initial, held_out.back
-    if back is not None:
-        initial, mixed = shifted(initial, back), shifted(mixed, back)
+    initial, (table, votes) = rows.initial, held_out.class_shares
+    labeled = held_out.labeled_shares(rows.votes.shape[1])
+    if votes is not None:  # calibration needs votes for the shares that the labels have
+        initial, mixed = shifted(initial, labeled / votes), shifted(mixed, labeled / votes)
     power = bounding_power(mixed, y) if rows.label_proba == "supervised" else 1.0
     known = for_bounds(initial, power) if rows.given is None else rows.given
+    if table is not None and rows.given is None:
+        known = shifted(known, table / labeled)
     label_proba = label_proba_of(rows.label_proba, rows.votes, known)
     bound = transductive_bound(rows.votes, label_proba, tight=True)
     return PaperBounds(held_out, power, label_proba, bound)

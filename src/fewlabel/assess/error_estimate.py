@@ -229,8 +229,7 @@ def assess_labels(
     n = kish_size(judged.weight)
     doubt = 1.0 - judged.seen * float(_of_label(judged.proba, predicted).mean())
     error = float(np.average(judged.rows.errors, weights=judged.weight)) * trained_share**_CURVE
-    known = np.array([[n, error], [_DOUBT_ROWS, doubt], [_PRIOR_ROWS, _PRIOR_ERROR]])
-    value = float(np.average(known[:, 1], weights=known[:, 0]))
+    value = _all_that_is_known(n, error, doubt)
     n_limits = _with_variance(value, n + _MORE_ROWS, judged.variance)
     low, high = share_limits(value, of_finite_population(n_limits, len(first)))
 
@@ -243,6 +242,12 @@ def assess_labels(
     by_class = (per_class, judged.prevalence, recall)
     estimate = ErrorEstimate(value, low, high, n_judged, assumes, *by_class)
     return Assessment(estimate, confidence, cautious)
+
+
+def _all_that_is_known(n: float, error: float, doubt: float) -> float:
+    """The error of n rows, the doubt about the others and what is common, as one mean."""
+    rows = [n, _DOUBT_ROWS, _PRIOR_ROWS]
+    return float(np.average([error, doubt, _PRIOR_ERROR], weights=rows))
 
 
 def _standing_for_the_table(
@@ -294,14 +299,13 @@ def _random_sample(
 ) -> _Sample:
     # Rows whose class has no other label stand for classes without any (Good-Turing).
     seen = float(rows.voted.mean()) if len(rows.y) else 1.0
-    prevalence = sampled_prevalence(rows.y, rows.winner, predicted, first.shape[1])
-    weight, proba = np.ones(len(rows.y)), calibrated(first, rows.power)
-    shift = None
-    if shares.votes is not None:  # back to the shares of the table
-        shift = _labeled_shares(rows, first.shape[1]) / shares.votes
-        proba = shifted(proba, shift)
-    told = None if shift is None else tuple(shift)
-    return _Sample(rows, weight, proba, seen, 0.0, prevalence, told)
+    n_classes = first.shape[1]
+    prevalence = sampled_prevalence(rows.y, rows.winner, predicted, n_classes)
+    weight, labeled = np.ones(len(rows.y)), _labeled_shares(rows, n_classes)
+    own_rows, own_first = _for_shares(rows, first, labeled, shares.votes)
+    proba = calibrated(own_first, own_rows.power)
+    shift = None if shares.votes is None else tuple(labeled / shares.votes)
+    return _Sample(rows, weight, proba, seen, 0.0, prevalence, shift)
 
 
 def _labeled_shares(rows: JudgedRows, n_classes: int) -> Floats:
@@ -309,15 +313,31 @@ def _labeled_shares(rows: JudgedRows, n_classes: int) -> Floats:
     return counts / counts.sum()
 
 
+def _for_shares(
+    rows: JudgedRows, first: Floats, wanted: Floats, votes: Floats | None
+) -> tuple[JudgedRows, Floats]:
+    """Votes for the wanted class shares, of labelled and of unlabelled rows.
+
+    ``votes`` are the shares that they are for; None: the wanted ones. Calibration compares them
+    with the labels, and needs them for the shares that the labels have.
+    """
+    if votes is None:
+        return rows, first
+    voted, own = rows.voted, rows.votes.copy()
+    own[voted] = shifted(own[voted], wanted / votes)
+    return rows._replace(votes=own), shifted(first, wanted / votes)
+
+
 def _class_samples(
     rows: JudgedRows, first: Floats, predicted: Ints, shares: ClassShares
 ) -> _Sample:
-    n_classes, power = first.shape[1], rows.power
-    trained = _labeled_shares(rows, n_classes) if shares.votes is None else shares.votes
-    proba = calibrated(first, power)
+    n_classes = first.shape[1]
+    trained = _labeled_shares(rows, n_classes)
+    own_rows, own_first = _for_shares(rows, first, trained, shares.votes)
+    proba = calibrated(own_first, own_rows.power)
     if shares.table is None:
         found = em_prevalence(proba, trained)
-        draws = prevalence_draws(rows.votes, rows.y, first, trained)
+        draws = prevalence_draws(own_rows.votes, rows.y, own_first, trained)
     else:
         found, draws = shares.table, shares.table[None]
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
@@ -330,8 +350,9 @@ def _class_samples(
     weight = (found / np.maximum(n_judged, 1))[judged.y]
     wrong = np.bincount(judged.y, judged.errors, n_classes) / np.maximum(n_judged, 1)
     variance = float(np.var(draws @ wrong))
-    shift = found / trained
-    return _Sample(judged, weight, shifted(proba, shift), 1.0, variance, prevalence, tuple(shift))
+    proba = shifted(proba, found / trained)
+    shift = found / (trained if shares.votes is None else shares.votes)
+    return _Sample(judged, weight, proba, 1.0, variance, prevalence, tuple(shift))
 
 
 def _of_label(proba: Floats, labels: Ints) -> Floats:
