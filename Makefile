@@ -128,7 +128,7 @@ labeling-run: $(READY)  ## Simulate the labelling sessions that have no record (
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.labeling run
 
 label-kill: $(READY)  ## Kill KILLS processes that store answers, and some whole sessions
-	$(BIN)/python -m benchmarks.label_kill --kills $(KILLS) --sessions 20
+	$(BIN)/python -m benchmarks.label_kill --kills $(KILLS) --sessions 20 --write docs/labeling.md
 
 label-latency: $(READY)  ## Measure how fast the labelling page answers while it learns, write docs/labeling.md
 	$(BIN)/python -m benchmarks.label_latency --answers 300 --write docs/labeling.md

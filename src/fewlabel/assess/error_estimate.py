@@ -221,8 +221,7 @@ def assess_labels(
     rows = judge(votes, codes, weights, n_resamples=n_resamples, random_state=random_state)
     rows = _standing_for_the_table(rows, errors, sample)
     first = check_votes(first_votes)
-    shares = class_shares or ClassShares()
-    judged, assumes = _sample_of(rows, first, predicted, labels, shares)
+    judged, assumes = _sample_of(rows, first, predicted, labels, class_shares or ClassShares())
     n_judged = len(judged.rows.y)
     if n_judged == 0:
         unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, assumes)
@@ -230,8 +229,7 @@ def assess_labels(
     n = kish_size(judged.weight)
     doubt = 1.0 - judged.seen * float(_of_label(judged.proba, predicted).mean())
     error = float(np.average(judged.rows.errors, weights=judged.weight)) * trained_share**_CURVE
-    known = np.array([[n, error], [_DOUBT_ROWS, doubt], [_PRIOR_ROWS, _PRIOR_ERROR]])
-    value = float(np.average(known[:, 1], weights=known[:, 0]))
+    value = _all_that_is_known(n, error, doubt)
     n_limits = _with_variance(value, n + _MORE_ROWS, judged.variance)
     low, high = share_limits(value, of_finite_population(n_limits, len(first)))
 
@@ -247,6 +245,12 @@ def assess_labels(
     by_class = (per_class, judged.prevalence, recall)
     estimate = ErrorEstimate(value, low, high, n_judged, assumes, *by_class)
     return Assessment(estimate, confidence, cautious)
+
+
+def _all_that_is_known(n: float, error: float, doubt: float) -> float:
+    """The error of n rows, the doubt about the others and what is common, as one mean."""
+    rows = [n, _DOUBT_ROWS, _PRIOR_ROWS]
+    return float(np.average([error, doubt, _PRIOR_ERROR], weights=rows))
 
 
 def _standing_for_the_table(

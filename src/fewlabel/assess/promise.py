@@ -72,6 +72,11 @@ class Promise:
         reached: Bools = self.cautious.of(votes, labels) >= self.threshold(max_error) - 1e-12
         return reached
 
+    @property
+    def mean_doubt(self) -> float:
+        """Mean cautious doubt about all rows of the fit; NaN without any."""
+        return float(self.steps[-1, 0]) if len(self.steps) else float("nan")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; steps are thinned out, but that of ``max_error`` stays."""
         kept = np.linspace(0, len(self.steps) - 1, min(_MOST_STEPS - 1, len(self.steps)))

@@ -306,8 +306,14 @@ class FamilyTrainer:
         """Why a family cannot serve here, or an empty text."""
         if issparse(self.X) and not family.sparse and np.isnan(self.X.data).any():  # type: ignore[attr-defined]
             return "it needs dense rows, or sparse ones without gaps"
-        if family.most_classes is not None and self.n_classes > family.most_classes:
-            return f"it knows at most {family.most_classes} classes, not {self.n_classes}"
+        limits = (
+            (family.most_classes, self.n_classes, "classes"),
+            (family.most_features, self.X.shape[1], "features"),
+            (family.most_labeled, len(self.labeled), "labelled rows"),
+        )
+        for most, number, what in limits:
+            if most is not None and number > most:
+                return f"it is made for at most {most:,} {what}, not {number:,}"
         if seconds is None or self._is_small():
             return ""
         expected = self._expected_seconds(family, max_train)

@@ -175,7 +175,7 @@ def _statement(clf: FewLabelClassifier, lesson: Lesson, found: Learned) -> Learn
         "low": error.low,
         "high": error.high,
         "n": error.n,
-        "cautious": _cautious_error(clf),
+        "cautious": clf.assessment_.promise.mean_doubt,
         "notes": list(error.notes),
     }
     return Learned(
@@ -212,10 +212,3 @@ def _second_looks(clf: FewLabelClassifier) -> list[tuple[int, str]]:
 
 def _timed(found: Learned, seconds: float) -> Learned:
     return Learned(**{**found.__dict__, "seconds": seconds})
-
-
-def _cautious_error(clf: FewLabelClassifier) -> float:
-    """The error of all unlabelled rows by the rule that accepts labels."""
-    unlabeled = clf.labeled_iter_ != 0
-    codes = np.searchsorted(clf.classes_, clf.transduction_[unlabeled])
-    return float(1.0 - clf.assessment_.promise.cautious.of(clf.initial_votes_, codes).mean())
