@@ -234,10 +234,8 @@ def assess_labels(
     low, high = share_limits(value, of_finite_population(n_limits, len(first)))
 
     def match(value: float) -> Confidence:
-        found = match_confidence(
-            judged.first, predicted, value, seen=judged.seen, shift=judged.shift
-        )
-        return replace(found, own=shares.ratios(rows.y))
+        shape = {"seen": judged.seen, "shift": judged.shift}
+        return replace(match_confidence(judged.first, predicted, value, **shape), own=judged.own)
 
     confidence, cautious = match(value), match(value + _CAUTION * (high - value))
     per_class = class_errors(judged, predicted, confidence.of(first, predicted), trained_share)
@@ -292,6 +290,7 @@ class _Sample(NamedTuple):
     variance: float
     prevalence: tuple[Share, ...]
     shift: tuple[float, ...] | None
+    own: tuple[float, ...] | None
 
 
 def _sample_of(
@@ -312,7 +311,8 @@ def _random_sample(
     prevalence = sampled_prevalence(rows.y, rows.winner, predicted, first.shape[1])
     own, first = _for_labeled_shares(rows, first, shares)
     proba = calibrated(first, own.power)
-    return _Sample(rows, np.ones(len(rows.y)), first, proba, seen, 0.0, prevalence, None)
+    weight, ratios = np.ones(len(rows.y)), shares.ratios(rows.y)
+    return _Sample(rows, weight, first, proba, seen, 0.0, prevalence, None, ratios)
 
 
 def _labeled_shares(y: Ints, n_classes: int) -> Floats:
@@ -354,9 +354,9 @@ def _class_samples(
     weight = (found / np.maximum(n_judged, 1))[judged.y]
     wrong = np.bincount(judged.y, judged.errors, n_classes) / np.maximum(n_judged, 1)
     variance = float(np.var(draws @ wrong))
-    shift = found / trained
+    shift, ratios = found / trained, shares.ratios(rows.y)
     proba = shifted(proba, shift)
-    return _Sample(judged, weight, first, proba, 1.0, variance, prevalence, tuple(shift))
+    return _Sample(judged, weight, first, proba, 1.0, variance, prevalence, tuple(shift), ratios)
 
 
 def _of_label(proba: Floats, labels: Ints) -> Floats:
