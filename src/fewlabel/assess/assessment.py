@@ -13,10 +13,10 @@ import numpy as np
 
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel.assess.calibration import Confidence, bounding_power, for_bounds
-from fewlabel.assess.error_estimate import ClassShares, ErrorEstimate, Labels, assess_labels
+from fewlabel.assess.error_estimate import ErrorEstimate, Labels, assess_labels
 from fewlabel.assess.label_proba import label_proba_of
 from fewlabel.assess.out_of_sample import WeightRule, mix_held_out
-from fewlabel.assess.prevalence import shifted
+from fewlabel.assess.prevalence import ClassShares, labeled_shares, shifted
 from fewlabel.assess.promise import Promise
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 
@@ -43,11 +43,6 @@ class HeldOut(NamedTuple):
     weights: WeightRule | None = None
     trained_share: float = 1.0
     class_shares: ClassShares = ClassShares()
-
-    def labeled_shares(self, n_classes: int) -> Floats:
-        """Shares of the classes among the labelled rows."""
-        counts = np.maximum(np.bincount(self.y, minlength=n_classes), 0.5)
-        return counts / counts.sum()
 
     @property
     def judged(self) -> tuple[Ints, Floats]:
@@ -129,7 +124,7 @@ def paper_bounds(held_out: HeldOut, rows: Transduction) -> PaperBounds:
         return PaperBounds(held_out, 1.0, rows.votes, None)
     y, mixed = held_out.judged
     initial, (table, votes) = rows.initial, held_out.class_shares
-    labeled = held_out.labeled_shares(rows.votes.shape[1])
+    labeled = labeled_shares(held_out.y, rows.votes.shape[1])
     if votes is not None:  # calibration needs votes for the shares that the labels have
         initial, mixed = shifted(initial, labeled / votes), shifted(mixed, labeled / votes)
     power = bounding_power(mixed, y) if rows.label_proba == "supervised" else 1.0

@@ -35,7 +35,9 @@ from fewlabel.assess.limits import (
 )
 from fewlabel.assess.out_of_sample import JudgedRows, WeightRule, judge
 from fewlabel.assess.prevalence import (
+    ClassShares,
     em_prevalence,
+    labeled_shares,
     prevalence_draws,
     sampled_prevalence,
     shifted,
@@ -258,27 +260,6 @@ def _standing_for_the_table(
     return rows if sample is None else rows.take(sample)
 
 
-class ClassShares(NamedTuple):
-    """Shares of the classes, where they are not simply those of the labelled rows.
-
-    Attributes
-    ----------
-    table : ndarray of shape (n_classes,) or None
-        Of the unlabelled rows, if the user knows them.
-    votes : ndarray of shape (n_classes,) or None
-        Those that the votes are for; equal ones make every class count the same.
-    """
-
-    table: Floats | None = None
-    votes: Floats | None = None
-
-    def ratios(self, y: Ints) -> tuple[float, ...] | None:
-        """Shares of the labelled rows over those that votes are for; None if they do not differ."""
-        if self.votes is None:
-            return None
-        return tuple(_labeled_shares(y, len(self.votes)) / self.votes)
-
-
 class _Sample(NamedTuple):
     """Judged rows as a sample of the table, and label probabilities of the unlabelled rows."""
 
@@ -315,11 +296,6 @@ def _random_sample(
     return _Sample(rows, weight, first, proba, seen, 0.0, prevalence, None, ratios)
 
 
-def _labeled_shares(y: Ints, n_classes: int) -> Floats:
-    counts = np.maximum(np.bincount(y, minlength=n_classes), 0.5)
-    return counts / counts.sum()
-
-
 def _for_labeled_shares(
     rows: JudgedRows, first: Floats, shares: ClassShares
 ) -> tuple[JudgedRows, Floats]:
@@ -336,7 +312,7 @@ def _class_samples(
     rows: JudgedRows, first: Floats, predicted: Ints, shares: ClassShares
 ) -> _Sample:
     n_classes = first.shape[1]
-    trained = _labeled_shares(rows.y, n_classes)
+    trained = labeled_shares(rows.y, n_classes)
     own, first = _for_labeled_shares(rows, first, shares)
     proba = calibrated(first, own.power)
     if shares.table is None:

@@ -17,9 +17,9 @@ from fewlabel._core.arrays import Ints
 from fewlabel._core.scikit import Interval, StrOptions, validate_data
 from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.assessment import HeldOut
-from fewlabel.assess.error_estimate import ClassShares, Labels
+from fewlabel.assess.error_estimate import Labels
 from fewlabel.assess.held_out import trained_share
-from fewlabel.assess.prevalence import check_priors
+from fewlabel.assess.prevalence import ClassShares, check_priors
 from fewlabel.ensemble.families import families_of
 from fewlabel.ensemble.family_trainer import FamilyTrainer
 from fewlabel.ensemble.learner import MixedVoteLearner, gibbs_weights
