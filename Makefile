@@ -128,7 +128,7 @@ labeling-run: $(READY)  ## Simulate the labelling sessions that have no record (
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.labeling run
 
 label-kill: $(READY)  ## Kill KILLS processes that store answers, and some whole sessions
-	$(BIN)/python -m benchmarks.label_kill --kills $(KILLS) --sessions 20
+	$(BIN)/python -m benchmarks.label_kill --kills $(KILLS) --sessions 20 --write docs/labeling.md
 
 label-latency: $(READY)  ## Measure how fast the labelling page answers while it learns, write docs/labeling.md
 	$(BIN)/python -m benchmarks.label_latency --answers 300 --write docs/labeling.md
@@ -156,9 +156,6 @@ example: $(READY)  ## Run the example of the documentation, write its output int
 screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
 	$(BIN)/python docs/screenshots.py
 	$(BIN)/python docs/label_screenshots.py
-
-report-calibration: $(READY)  ## Compare the report's bounds with the true error, write docs/report_calibration.md
-	$(BIN)/python -m benchmarks.report_calibration --write docs/report_calibration.md
 
 any-table: $(READY)  ## Learn messy tables beside scikit-learn pipelines, write docs/any_table.md (slow)
 	$(BIN)/python -m benchmarks.any_table --records results/any_table.jsonl --write docs/any_table.md

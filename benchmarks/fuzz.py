@@ -8,7 +8,7 @@ lies in ``tests/corpus`` and comes first.
     python -m benchmarks.fuzz --inputs 10000 --seed 0
 
 Forests have few trees: what is tried is what surrounds them, and 10,000 inputs take well under an
-hour of one core. ``--first 2000 --inputs 1000`` goes on where another run stopped.
+hour of one core. ``--minutes 5`` stops after so many; ``--first N`` goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import argparse
 import csv
 import io
 import json
+import math
 import os
 import random
 import resource
@@ -189,22 +190,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="folder for what fails")
     options = parser.parse_args()
     load()
+    numbers = range(options.first, options.first + options.inputs)
     with small_forests(n_trees=10, in_folds=5):
-        sys.exit(int(fuzz(options.seed, options.first, options.inputs, options.keep) > 0))
+        sys.exit(int(fuzz(options.seed, numbers, options.keep, options.minutes) > 0))
 
 
-def fuzz(seed: int, first: int, inputs: int, keep: Path | None) -> int:
-    """Try what once failed and so many inputs; tell of the bad ones and return their number."""
+def fuzz(seed: int, numbers: range, keep: Path | None = None, minutes: float = math.inf) -> int:
+    """Try what once failed and these inputs; tell of the bad ones and return how many they are."""
     with tempfile.TemporaryDirectory() as place:
         made = good_files(Path(place))
     bad, start = 0, time.perf_counter()
     seen: dict[str, list[float]] = {}
-    cases = corpus() if first == 0 else []
-    for k in [*range(-len(cases), 0), *range(first, first + inputs)]:
+    cases = corpus() if numbers.start == 0 else []
+    for k in [*range(-len(cases), 0), *numbers]:
+        if time.perf_counter() - start > 60 * minutes:
+            print(f"stopped before input {k}")
+            break
         case = cases[k] if k < 0 else case_of(seed, k, made)
         folder = Path(tempfile.mkdtemp())
         answer, problem = run(case, folder)
@@ -221,9 +227,9 @@ def fuzz(seed: int, first: int, inputs: int, keep: Path | None) -> int:
             f"  {kind}: {len(seconds)}, {sum(seconds) / len(seconds):.2f} s of the processor each"
         )
     busy = sum(map(sum, seen.values())) / 60
-    minutes = (time.perf_counter() - start) / 60
+    past = (time.perf_counter() - start) / 60
     n = sum(map(len, seen.values()))
-    print(f"{n} inputs in {minutes:.1f} minutes, {busy:.1f} of the processor, {bad} bad")
+    print(f"{n} inputs in {past:.1f} minutes, {busy:.1f} of the processor, {bad} bad")
     return bad
 
 

@@ -7,6 +7,7 @@ sees is what a shell would see; only the imports are shared.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -23,6 +24,8 @@ def load() -> None:
         importlib.import_module(f"fewlabel.{name}")
     for name in ("pyarrow.parquet", "skops.io", "sklearn.ensemble", "sklearn.svm"):
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a collection in a child would copy every page that it looks at
 
 
 def run(case: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 r"""About how many of the labels are wrong: one number with limits, after every fit.
 
 The evidence are *held-out votes*: votes for the labelled rows by voters that did not see their
-labels. Four corrections make a good estimate of them:
+labels. Five corrections make a good estimate of them:
 
 - Q, the weights of the voters, was learned from the same rows, which makes them look better than
   they are. So Q is learned anew on bootstrap samples and judged on the rows outside, as in BBC-CV
@@ -11,6 +11,8 @@ labels. Four corrections make a good estimate of them:
   counts as wrong (the Good-Turing estimate of what is unseen).
 - The unlabelled rows have votes, too: the mean doubt of calibrated votes counts as if it came from
   a few more labelled rows.
+- A few labelled rows that are all right do not mean that nothing is wrong: an error that is common
+  on other tables counts as a few rows, too.
 """
 
 from __future__ import annotations
@@ -43,10 +45,11 @@ from fewlabel.bounds.statistics import Floats, Ints
 Labels = Literal["random", "per class"]
 
 # Chosen by `python -m benchmarks.promise_study scan --seeds 1000 3999`.
-_CURVE = 0.3  # the error falls about like n**-0.3
+_CURVE = 0.4  # the error falls about like n**-0.4
 _DOUBT_ROWS = 20.0  # labelled rows that the mean doubt of the unlabelled rows is worth
+_PRIOR_ROWS, _PRIOR_ERROR = 4.0, 0.3  # an error that is common, and its weight
 _MORE_ROWS = 2.0  # what it adds to the rows behind the limits
-_CAUTION = 0.25  # how far from the estimate to its upper limit the cautious error is
+_CAUTION = 0.2  # how far from the estimate to its upper limit the cautious error is
 
 # Not measured: the doubt about the rows of one class counts as a few rows.
 _CLASS_ROWS = 4.0
@@ -152,12 +155,13 @@ def assess_labels(
 ) -> Assessment:
     r"""Estimate the share of wrong labels among the unlabelled rows, and the confidence in each.
 
-    .. math:: \hat e = \frac{l\,s^{0.3}\,\bar e + m\,\bar d}{l + m}
+    .. math:: \hat e = \frac{l\,s^{0.4}\,\bar e + m\,\bar d + 4\cdot 0.3}{l + m + 4}
 
     with the mean out-of-sample error :math:`\bar e` of the l labelled rows, the share s of them
     that a held-out voter learned from, and the mean doubt :math:`\bar d` about the labels of the
-    unlabelled rows, by temperature-scaled first votes, which counts as m = 20 rows. The limits are
-    those of Clopper and Pearson.
+    unlabelled rows, by temperature-scaled first votes, which counts as m = 20 rows. An error of
+    30 % counts as 4 rows: a few rows that are all right prove little. The limits are those of
+    Clopper and Pearson.
 
     Parameters
     ----------
@@ -217,8 +221,7 @@ def assess_labels(
     rows = judge(votes, codes, weights, n_resamples=n_resamples, random_state=random_state)
     rows = _standing_for_the_table(rows, errors, sample)
     first = check_votes(first_votes)
-    shares = class_shares or ClassShares()
-    judged, assumes = _sample_of(rows, first, predicted, labels, shares)
+    judged, assumes = _sample_of(rows, first, predicted, labels, class_shares or ClassShares())
     n_judged = len(judged.rows.y)
     if n_judged == 0:
         unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, assumes)
@@ -226,9 +229,7 @@ def assess_labels(
     n = kish_size(judged.weight)
     doubt = 1.0 - judged.seen * float(_of_label(judged.proba, predicted).mean())
     error = float(np.average(judged.rows.errors, weights=judged.weight)) * trained_share**_CURVE
-    # The doubt is that of the initial votes: it does not know what self-learning mended.
-    m = _DOUBT_ROWS if errors is None else _DOUBT_ROWS / 4
-    value = (n * error + m * doubt) / (n + m)
+    value = _all_that_is_known(n, error, doubt)
     n_limits = _with_variance(value, n + _MORE_ROWS, judged.variance)
     low, high = share_limits(value, of_finite_population(n_limits, len(first)))
 
@@ -241,6 +242,12 @@ def assess_labels(
     by_class = (per_class, judged.prevalence, recall)
     estimate = ErrorEstimate(value, low, high, n_judged, assumes, *by_class)
     return Assessment(estimate, confidence, cautious)
+
+
+def _all_that_is_known(n: float, error: float, doubt: float) -> float:
+    """The error of n rows, the doubt about the others and what is common, as one mean."""
+    rows = [n, _DOUBT_ROWS, _PRIOR_ROWS]
+    return float(np.average([error, doubt, _PRIOR_ERROR], weights=rows))
 
 
 def _standing_for_the_table(
@@ -292,14 +299,13 @@ def _random_sample(
 ) -> _Sample:
     # Rows whose class has no other label stand for classes without any (Good-Turing).
     seen = float(rows.voted.mean()) if len(rows.y) else 1.0
-    prevalence = sampled_prevalence(rows.y, rows.winner, predicted, first.shape[1])
-    weight, proba = np.ones(len(rows.y)), calibrated(first, rows.power)
-    shift = None
-    if shares.votes is not None:  # back to the shares of the table
-        shift = _labeled_shares(rows, first.shape[1]) / shares.votes
-        proba = shifted(proba, shift)
-    told = None if shift is None else tuple(shift)
-    return _Sample(rows, weight, proba, seen, 0.0, prevalence, told)
+    n_classes = first.shape[1]
+    prevalence = sampled_prevalence(rows.y, rows.winner, predicted, n_classes)
+    weight, labeled = np.ones(len(rows.y)), _labeled_shares(rows, n_classes)
+    own_rows, own_first = _for_shares(rows, first, labeled, shares.votes)
+    proba = calibrated(own_first, own_rows.power)
+    shift = None if shares.votes is None else tuple(labeled / shares.votes)
+    return _Sample(rows, weight, proba, seen, 0.0, prevalence, shift)
 
 
 def _labeled_shares(rows: JudgedRows, n_classes: int) -> Floats:
@@ -307,15 +313,31 @@ def _labeled_shares(rows: JudgedRows, n_classes: int) -> Floats:
     return counts / counts.sum()
 
 
+def _for_shares(
+    rows: JudgedRows, first: Floats, wanted: Floats, votes: Floats | None
+) -> tuple[JudgedRows, Floats]:
+    """Votes for the wanted class shares, of labelled and of unlabelled rows.
+
+    ``votes`` are the shares that they are for; None: the wanted ones. Calibration compares them
+    with the labels, and needs them for the shares that the labels have.
+    """
+    if votes is None:
+        return rows, first
+    voted, own = rows.voted, rows.votes.copy()
+    own[voted] = shifted(own[voted], wanted / votes)
+    return rows._replace(votes=own), shifted(first, wanted / votes)
+
+
 def _class_samples(
     rows: JudgedRows, first: Floats, predicted: Ints, shares: ClassShares
 ) -> _Sample:
-    n_classes, power = first.shape[1], rows.power
-    trained = _labeled_shares(rows, n_classes) if shares.votes is None else shares.votes
-    proba = calibrated(first, power)
+    n_classes = first.shape[1]
+    trained = _labeled_shares(rows, n_classes)
+    own_rows, own_first = _for_shares(rows, first, trained, shares.votes)
+    proba = calibrated(own_first, own_rows.power)
     if shares.table is None:
         found = em_prevalence(proba, trained)
-        draws = prevalence_draws(rows.votes, rows.y, first, trained)
+        draws = prevalence_draws(own_rows.votes, rows.y, own_first, trained)
     else:
         found, draws = shares.table, shares.table[None]
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
@@ -328,8 +350,9 @@ def _class_samples(
     weight = (found / np.maximum(n_judged, 1))[judged.y]
     wrong = np.bincount(judged.y, judged.errors, n_classes) / np.maximum(n_judged, 1)
     variance = float(np.var(draws @ wrong))
-    shift = found / trained
-    return _Sample(judged, weight, shifted(proba, shift), 1.0, variance, prevalence, tuple(shift))
+    proba = shifted(proba, found / trained)
+    shift = found / (trained if shares.votes is None else shares.votes)
+    return _Sample(judged, weight, proba, 1.0, variance, prevalence, tuple(shift))
 
 
 def _of_label(proba: Floats, labels: Ints) -> Floats:

@@ -255,6 +255,6 @@ def held_out_votes(
     return votes, trained_share(len(votes))
 
 
-def trained_share(n: int) -> float:
+def trained_share(n: int, n_splits: int = N_FOLDS) -> float:
     """Share of n rows that a cross-fitted voter learned from."""
-    return 1.0 - 1.0 / max(2, min(N_FOLDS, n))
+    return 1.0 - 1.0 / max(2, min(n_splits, n))

@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 
 from fewlabel._core.checks import check_proba
 from fewlabel._core.errors import UserError, listing
-from fewlabel.assess.calibration import LOWEST_POWER, calibrated, calibration_power
+from fewlabel.assess.calibration import calibrated, calibrated_by
 from fewlabel.assess.limits import Share, of_finite_population, share
 from fewlabel.bounds.statistics import Floats, Ints
 
@@ -213,7 +213,7 @@ def prevalence_draws(
         power = 1.0
         if members:
             rows = np.concatenate([rng.choice(m, size=len(m)) for m in members])
-            power = calibration_power(held_out[rows], y[rows], lowest=LOWEST_POWER)
+            power = calibrated_by(held_out[rows], y[rows])
         sample = votes[rng.integers(len(votes), size=min(max_rows, len(votes)))]
         draw[:] = em_prevalence(calibrated(sample, power), trained_share, tol=1e-4)
     return draws

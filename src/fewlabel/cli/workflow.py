@@ -344,7 +344,7 @@ def _with_labels(table: pa.Table, clf: SelfLearner, options: FitOptions) -> pa.T
     }
     classes = [str(name) for name in clf.classes_]
     if options.votes:
-        votes = vote_columns(clf.assessment_.rule, clf.initial_votes_, classes)
+        votes = vote_columns(clf.assessment_.promise.rule, clf.initial_votes_, classes)
         for name, of_unlabeled in votes.items():
             columns[name] = np.full(len(rounds), np.nan)
             columns[name][rounds != 0] = of_unlabeled

@@ -109,8 +109,7 @@ class FamilyTrainer:
             return self.view(family.scaling)
         key = f"vectors, {family.scaling}"
         if key not in self._views:
-            shape: tuple[int, int] = self.X.shape
-            n_components = min(_VECTORS, min(shape) - 1)
+            n_components = min(_VECTORS, min(self.X.shape) - 1)
             vectors = TruncatedSVD(max(n_components, 1), random_state=self.seed)
             scaler = make_pipeline(vectors, StandardScaler())
             self._views[key] = scaler, scaler.fit_transform(self.X)

@@ -175,7 +175,7 @@ def _statement(clf: FewLabelClassifier, lesson: Lesson, found: Learned) -> Learn
         "low": error.low,
         "high": error.high,
         "n": error.n,
-        "cautious": float(1.0 - clf.assessment_.cautious_confidence.mean()),
+        "cautious": clf.assessment_.promise.mean_doubt,
         "notes": list(error.notes),
     }
     return Learned(

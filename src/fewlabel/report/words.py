@@ -191,11 +191,8 @@ def held_out_words(promise: dict[str, Any]) -> str:
         text += f", self-learning as a whole {percent(held['self_learning'])}"
     if error["value"] < held["initial"] - 5e-4:
         text += f"; the estimate is lower: {'; '.join(_why_lower(held))}"
-    elif error["value"] > held["initial"] + 5e-4 and held["mixed"]:
-        text += (
-            "; the estimate is higher: the weights of the vote were chosen on the same "
-            "rows, which flatters them"
-        )
+    elif error["value"] > held["initial"] + 5e-4:
+        text += f"; the estimate is higher: {'; '.join(_why_higher(held))}"
     return f"{text}."
 
 
@@ -209,6 +206,16 @@ def _why_lower(held: dict[str, Any]) -> list[str]:
     if held["per_class"]:
         reasons.append("classes count by their estimated shares")
     reasons.append("the votes for the unlabelled rows count a little, too")
+    return reasons
+
+
+def _why_higher(held: dict[str, Any]) -> list[str]:
+    reasons = []
+    if held["mixed"]:
+        reasons.append("the weights of the vote were chosen on the same rows, which flatters them")
+    if held["self_learning"] is not None and held["self_learning"] > held["initial"]:
+        reasons.append("it is about self-learning, not about the first vote")
+    reasons.append("so few rows may be right by chance")
     return reasons
 
 

@@ -16,6 +16,7 @@ from fewlabel.assess.assessment import (
     FitAssessment,
     HeldOut,
     PaperBounds,
+    SelfLearned,
     Transduction,
     assess,
     paper_bounds,
@@ -72,8 +73,8 @@ class LabelStatements:
         """Votes of the initial model for the labelled rows, without their labels."""
         raise NotImplementedError
 
-    def _held_out_errors(self) -> Floats | None:
-        """Labelled rows that self-learning as a whole gets wrong without their labels, if known."""
+    def _self_learned(self) -> SelfLearned | None:
+        """What self-learning as a whole gets wrong without the label of a row, if known."""
         return None
 
     @property
@@ -82,9 +83,9 @@ class LabelStatements:
         check_is_fitted(self)
         if self._assessment is None:
             found = assess(
-                self.paper_bounds_.held_out,
+                self.paper_bounds_,
                 self._transduction,
-                errors=self._held_out_errors(),
+                self_learned=self._self_learned(),
                 labels=self.labels,
                 sample=self._sampled(),
             )
@@ -104,7 +105,7 @@ class LabelStatements:
             votes = self._transduction.initial[sample.positions]
             given = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
             shares = np.array([share.value for share in found.error.prevalence])
-            weight = found.rule.label_proba(votes) @ (given / np.maximum(shares, 1e-6))
+            weight = found.promise.rule.label_proba(votes) @ (given / np.maximum(shares, 1e-6))
         check = check_sampling(
             join_rows([labeled, sample.X]),
             np.arange(len(codes) + len(sample.positions)) < len(codes),
@@ -215,14 +216,18 @@ class LabelStatements:
             accepted. :meth:`audit` can prove it.
         """
         if X is not None:
-            return self.assessment_.accepted(max_error, *self._initial_votes_and_labels(X))
+            votes, labels = self._initial_votes_and_labels(X)
+            return self.assessment_.promise.accepted(votes, labels, max_error)
         accepted = np.ones(len(self._in_memory().labeled_iter_), dtype=bool)
-        accepted[self.labeled_iter_ != 0] = self.assessment_.accepted(max_error)
+        rows = self._transduction
+        accepted[self.labeled_iter_ != 0] = self.assessment_.promise.accepted(
+            rows.initial, rows.labels, max_error
+        )
         return accepted
 
     def confidence(self, X: Any) -> Floats:
         """The calibrated chance that :meth:`predict` is right, for each of these rows."""
-        return self.assessment_.rule.of(*self._initial_votes_and_labels(X))
+        return self.assessment_.promise.confidence(*self._initial_votes_and_labels(X))
 
     def _initial_votes_and_labels(self, X: Any) -> tuple[Floats, Ints]:
         check_is_fitted(self)

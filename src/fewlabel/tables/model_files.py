@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.atomic import replaced
 from fewlabel._core.errors import UserError, shorten
-from fewlabel.assess.promise import Promise, StoredAssessment, error_from_dict
+from fewlabel.assess.assessment import FitAssessment
+from fewlabel.assess.promise import Promise, error_from_dict
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.encoding.cells import numbers, plain_column
 from fewlabel.encoding.columns import Column
@@ -187,7 +188,7 @@ class TableModel:
             encoder=getattr(clf, "table_encoder_", None),
             first=clf.initial_estimator_,
             final=clf.estimator_,
-            promise=Promise.of(clf.assessment_, clf.paper_bounds_.power, max_error),
+            promise=replace(clf.assessment_.promise, max_error=max_error),
             target=target,
             summary=summary or {},
             facts=facts,
@@ -233,9 +234,8 @@ class TableModel:
             clf.feature_names_in_ = np.asarray(self.facts["feature_names"], dtype=object)
         if mixed:
             clf.voters_ = [VoterRecord(**record) for record in self.facts.get("voters", ())]
-        clf._assessment = StoredAssessment.of(
-            self.promise, error_from_dict(self.facts.get("error") or {})
-        )
+        error = error_from_dict(self.facts.get("error") or {})
+        clf._assessment = FitAssessment(error, self.promise, np.empty(0))
         return clf
 
 
