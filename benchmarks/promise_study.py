@@ -20,7 +20,6 @@ from benchmarks import promise_data as data
 from fewlabel.assess.accept import accept_mask
 from fewlabel.assess.calibration import bounding_power, calibrated, for_bounds, match_confidence
 from fewlabel.assess.error_estimate import Assessment, assess_labels
-from fewlabel.assess.held_out import held_out_votes
 from fewlabel.assess.limits import of_finite_population, share_limits
 from fewlabel.assess.out_of_sample import JudgedRows, judge, wrong_rows
 from fewlabel.bounds.thresholds import threshold_curves
@@ -42,15 +41,12 @@ def collect(name: str, per_class: int, seed: int, base: str) -> dict[str, Any] |
     given = np.searchsorted(clf.classes_, y[labeled])
     truth = np.searchsorted(clf.classes_, y[~labeled])
     known = np.isin(y[~labeled], clf.classes_)
-    if base == "mixed vote":
-        each = clf.initial_estimator_.evidence_.held_out
-        weights = clf.posterior_.weights
-    else:
-        each = held_out_votes(clf.initial_estimator_, X[labeled], y[labeled])[0][None]
-        weights = np.ones(1)
+    held_out, self_learned = clf.paper_bounds_.held_out, clf._self_learned()
+    whole = {} if self_learned is None else {"errors": self_learned.errors}
     return {
-        "each": each.astype(np.float32),
-        "weights": weights,
+        **whole,
+        "each": held_out.votes.astype(np.float32),
+        "share": (self_learned or held_out).trained_share,
         "y": given,
         "first": clf.initial_votes_.astype(np.float32),
         "final": clf.transduction_proba_[~labeled].astype(np.float32),
@@ -92,7 +88,7 @@ class Fit(NamedTuple):
 
     @property
     def trained_share(self) -> float:
-        return 1.0 if self.base == "forest" else 0.8
+        return float(self.votes["share"])
 
     @property
     def predicted(self) -> Any:
@@ -121,13 +117,16 @@ def read(path: Path) -> Fit:
         votes[key] = votes[key] / np.where(total > 0, total, 1.0)
     rule = gibbs_rule if len(votes["each"]) > 1 else None
     rows = judge(votes["each"], votes["y"], rule)
+    if "errors" in votes:
+        rows = rows._replace(errors=votes["errors"])
     found = assess_labels(
         votes["each"],
         votes["y"],
         votes["first"],
         votes["final"].argmax(axis=1),
         weights=rule,
-        trained_share=1.0 if base == "forest" else 0.8,
+        errors=votes.get("errors"),
+        trained_share=float(votes["share"]),
     )
     return Fit(name, int(per_class), int(seed), base, votes, rows, found)
 
@@ -148,7 +147,7 @@ def estimates(fit: Fit) -> dict[str, tuple[float, float, float]]:
         "held-out error": plain,
         "held-out error, no single rows": float(rows.errors[rows.voted].mean()),
         "Q out of sample": float(rows.errors.mean()),
-        "Q out of sample, learning curve": float(rows.errors.mean()) * fit.trained_share**0.3,
+        "Q out of sample, learning curve": float(rows.errors.mean()) * fit.trained_share**0.4,
         "prediction-powered": float(np.clip(powered, 0, 1)),
         "mean doubt": float(doubt_u.mean()),
     }
@@ -242,21 +241,24 @@ def scan(folder: Path, seeds: tuple[int, int]) -> None:
         proba = calibrated(first, rows.power)
         doubt = 1 - seen * proba[np.arange(len(proba)), fit.predicted].mean()
         plain = share_limits(float(wrong_rows(rows.votes, rows.y).mean()), n)
-        for curve, m, more in itertools.product((0.0, 0.2, 0.3, 0.4), (0, 10, 20, 30), (0, 2, 4)):
+        for curve, m, prior, more in itertools.product(
+            (0.2, 0.3, 0.4, 0.5), (10, 20, 30), (0, 3, 4), (0, 2, 4)
+        ):
             mean = rows.errors.mean() * fit.trained_share**curve
-            value = (n * mean + m * doubt) / (n + m)
+            value = (n * mean + m * doubt + prior * 0.3) / (n + m + prior)
             low, high = share_limits(value, of_finite_population(n + more, len(proba)))
-            row = {"curve": curve, "doubt rows": m, "more rows": more, "bias": value - truth}
+            row = {"curve": curve, "doubt rows": m, "prior rows": prior, "more rows": more}
+            row["bias"] = value - truth
             row |= {"distance": abs(value - truth), "above": truth > high, "below": truth < low}
             limits.append({**row, "width": (high - low), "Clopper-Pearson": plain[1] - plain[0]})
-        for share in (0.0, 0.1, 0.2, 0.25, 0.3, 0.4):
+        for share in (0.0, 0.1, 0.15, 0.2, 0.25, 0.3):
             target = error.value + share * (error.high - error.value)
             confidence = match_confidence(first, fit.predicted, target, seen=seen)
             mask = accept_mask(confidence.of(first, fit.predicted), 0.05)
             wrong = float(fit.wrong[mask].mean()) if mask.any() else np.nan
             row = {"caution": share, "share": mask.mean(), "error": wrong}
             caution.append({**row, "over .08": wrong > 0.08})
-    keys = ["curve", "doubt rows", "more rows"]
+    keys = ["curve", "doubt rows", "prior rows", "more rows"]
     print(pd.DataFrame(limits).groupby(keys).mean().round(4).to_string())
     print(pd.DataFrame(caution).groupby("caution").mean().round(4).to_string())
 

@@ -1,7 +1,7 @@
 """The example of the documentation: ``make example`` runs it and writes its output into the pages.
 
-Blocks between ``<!-- example:NAME -->`` and ``<!-- end -->`` in README.md and docs/command-line.md
-are replaced by what the commands print, so that no figure in them is typed by hand.
+Blocks between ``<!-- example:NAME -->`` and ``<!-- end -->`` in the pages below are
+replaced by what the commands print, so that no figure in them is typed by hand.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "command-line.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "command-line.md", ROOT / "docs" / "start" / "csv.md"]
 FIT = (
     "fewlabel fit tumours.csv --target diagnosis --out labelled.csv --model model.skops "
     "--report report.html"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from network_training.draw import Draw, pick_columns, standardised
+from network_training.draw import Draw, pick_columns, standard_deviation, standardised
 
 LEVELS = 8  # most values of a categorical column
 LARGEST = 5.0  # values are clipped at this many standard deviations
+LARGEST_FACTOR = 2.5  # of a component whose variance is kept in part
+ITERATIONS = 10  # of the orthogonal iteration for components
 
 
 def _share(draw: Draw, n_tasks: int, never: float, most: float = 1.0) -> Tensor:
@@ -90,13 +92,45 @@ def as_ranks(x: Tensor) -> Tensor:
     return torch.special.ndtri((rank.to(x.dtype) + 0.5) / x.shape[1])
 
 
-def as_components(x: Tensor) -> Tensor:
-    """Principal components, largest first, each with variance 1 (once standardised)."""
-    x = standardised(x)
-    covariance = torch.bmm(x.transpose(1, 2), x) / x.shape[1]
-    ridge = 1e-3 * torch.eye(x.shape[-1], device=x.device, dtype=x.dtype)
-    directions = torch.linalg.eigh(covariance + ridge).eigenvectors.flip(-1)
-    return torch.bmm(x, directions)
+def scaled(draw: Draw, x: Tensor) -> Tensor:
+    """Standardised columns, in some tasks of different sizes."""
+    B, _, D = x.shape
+    x = torch.nan_to_num(x, nan=0.0, posinf=1e4, neginf=-1e4)
+    size = torch.exp(draw.normal(B, 1, D) * draw.uniform(B, 1, 1) * draw.chance(0.4, B, 1, 1))
+    return standardised(x) * size
+
+
+def as_components(draw: Draw, x: Tensor, n_components: int) -> Tensor:
+    """Leading principal components, largest first, of columns with mean 0.
+
+    Orthogonal iteration: on a GPU, eigenvectors of many matrices are slow beyond 32 columns.
+    Components with nearly the same variance may stay mixed.
+    """
+    B, N, D = x.shape
+    x = x - x.mean(1, keepdim=True)
+    covariance = torch.bmm(x.mT, x).double() / N
+    size = covariance.diagonal(dim1=1, dim2=2).mean(1)[:, None, None] + 1e-12
+    covariance = covariance / size + 1e-3 * torch.eye(D, device=x.device, dtype=torch.float64)
+    v = draw.normal(B, D, n_components).double()
+    for _ in range(ITERATIONS):
+        v = torch.bmm(covariance, v)
+        root, _ = torch.linalg.cholesky_ex(torch.bmm(v.mT, v))
+        v = torch.linalg.solve_triangular(root, v.mT, upper=False).mT
+    # A covariance of deficient rank may have no Cholesky root in double precision: no components.
+    return torch.bmm(x, torch.nan_to_num(v, nan=0.0, posinf=0.0, neginf=0.0).to(x.dtype))
+
+
+def importance(draw: Draw, components: Tensor) -> Tensor:
+    """Factors (B, 1, D) for standardised components that keep a part of their variances.
+
+    Powers of the standard deviation from 0 (all alike) to 1 (as in the table), mean square 1.
+    """
+    B = len(components)
+    deviation = standard_deviation(components)
+    share = deviation / deviation.amax(2, keepdim=True).clamp(min=1e-12)
+    power = draw.uniform(B, 1, 1) * draw.chance(0.6, B, 1, 1)
+    factor = share.clamp(min=0.01).pow(power)
+    return (factor / factor.square().mean(2, keepdim=True).sqrt()).clamp(max=LARGEST_FACTOR)
 
 
 def finished(x: Tensor) -> Tensor:

@@ -59,3 +59,8 @@ def standardised(x: Tensor) -> Tensor:
     """Mean 0 and variance 1 over the rows of each task; constant columns become 0."""
     centred = x - x.mean(1, keepdim=True)
     return centred / (centred.square().mean(1, keepdim=True).sqrt() + 1e-6)
+
+
+def standard_deviation(x: Tensor) -> Tensor:
+    """Over the rows of each task: shape (B, 1, d)."""
+    return (x - x.mean(1, keepdim=True)).square().mean(1, keepdim=True).sqrt()

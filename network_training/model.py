@@ -21,7 +21,7 @@ EPSILON = 1e-6  # of the norms
 class Size:
     """Numbers that make an architecture."""
 
-    features: int = 32
+    features: int = 64
     classes: int = 32
     width: int = 256
     layers: int = 12
@@ -124,3 +124,21 @@ class PriorNetwork(nn.Module):
         near = torch.einsum("bnd,bcd->bnc", self.query(z), means) / math.sqrt(z.shape[-1])
         logits = (self.slot(z) + near).float()
         return logits.masked_fill((count == 0)[:, None], -torch.inf)
+
+
+def more_slots(embedding: Tensor, n_features: int) -> Tensor:
+    """The first matrix, (out, 2 * old), for more slots for columns: (out, 2 * ``n_features``).
+
+    A new slot gets a random rotation of the old ones: no slot means anything, only their spread
+    matters. Values are multiplied by the root of slots over columns, which is larger now.
+    """
+    values, present = embedding.chunk(2, 1)
+    n_old = values.shape[1]
+    blocks, marks = [values], [present]
+    generator = torch.Generator().manual_seed(0)
+    while sum(block.shape[1] for block in blocks) < n_features:
+        rotation = torch.linalg.qr(torch.randn(n_old, n_old, generator=generator)).Q
+        blocks.append(values @ rotation)
+        marks.append(present)
+    values = torch.cat(blocks, 1)[:, :n_features] * math.sqrt(n_old / n_features)
+    return torch.cat([values, torch.cat(marks, 1)[:, :n_features]], 1)

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from network_training.draw import Draw, pick_columns, pick_rows, standardised
+from network_training.draw import Draw, pick_columns, pick_rows, standard_deviation, standardised
 
 HIDDEN = 32  # nodes in a layer of a random network
 ROOTS = 16  # its inputs
 CLUSTERS = 64  # most clusters of a mixture
+GROUPS = 32  # most groups of rows with an offset of their own
 RANK = 6  # directions in which a cluster is wide
 
 
@@ -33,10 +34,16 @@ def network_nodes(draw: Draw, n_tasks: int, n_rows: int) -> list[Tensor]:
 
 
 def network_table(draw: Draw, layers: list[Tensor], n_features: int) -> Tensor:
-    """Some nodes of the network as columns."""
+    """Some nodes of the network as columns; wide tables measure some of them again."""
     pool = torch.cat(layers, -1)
-    picked = draw.uniform(pool.shape[0], pool.shape[-1]).argsort(1)[:, :n_features]
-    return pick_columns(pool, picked)
+    B, _, P = pool.shape
+    order = draw.uniform(B, P).argsort(1)
+    x = pick_columns(pool, order[:, torch.arange(n_features, device=pool.device) % P])
+    if n_features > P:
+        again = x[..., P:]
+        noise = draw.uniform(B, 1, n_features - P) * standard_deviation(again)
+        again += draw.normal(*again.shape) * noise
+    return x
 
 
 def mixture(draw: Draw, n_classes: Tensor, n_rows: int, n_features: int) -> tuple[Tensor, Tensor]:
@@ -52,6 +59,7 @@ def mixture(draw: Draw, n_classes: Tensor, n_rows: int, n_features: int) -> tupl
     spread = torch.where(shared, spread[:, :1].expand_as(spread), spread)
     own = pick_rows(spread.flatten(2), cluster).view(B, N, RANK, D)
     x = pick_rows(means, cluster) + torch.einsum("bnr,bnrd->bnd", draw.normal(B, N, RANK), own)
+    x = x + _offsets(draw, B, N, D)
     x = x + draw.normal(B, N, D) * draw.uniform(B, 1, D, high=0.7)
     turned = torch.bmm(x, draw.normal(B, D, D) / math.sqrt(D))
     return torch.where(draw.chance(0.4, B, 1, 1), turned, x), y
@@ -64,11 +72,20 @@ def manifold(draw: Draw, n_classes: Tensor, n_rows: int, n_features: int) -> tup
     centres = draw.normal(B, CLUSTERS, d) * draw.uniform(B, 1, 1, low=0.6, high=2.5)
     width = draw.uniform(B, CLUSTERS, d).pow(2) * draw.uniform(B, 1, 1, low=0.2, high=1.2)
     z = pick_rows(centres, cluster) + draw.normal(B, N, d) * pick_rows(width, cluster)
+    z = z + _offsets(draw, B, N, d)
     z = _activated(draw, _linear(draw, z, 48))
     z = _linear(draw, standardised(z), n_features)
     z = torch.where(draw.chance(0.5, B, 1, 1), _activated(draw, z), z)
     noise = draw.uniform(B, 1, 1).pow(2) * draw.uniform(B, 1, n_features)
     return standardised(z) + draw.normal(B, N, n_features) * noise, y
+
+
+def _offsets(draw: Draw, n_tasks: int, n_rows: int, n_columns: int) -> Tensor:
+    """In some tasks, groups of rows (speakers, devices) are moved alike in all classes."""
+    size = draw.uniform(n_tasks, 1, 1, low=0.2, high=1.5) * draw.chance(0.3, n_tasks, 1, 1)
+    offsets = draw.normal(n_tasks, GROUPS, n_columns) * size
+    group = draw.below(draw.integers(2, GROUPS + 1, n_tasks, 1), n_tasks, n_rows)
+    return pick_rows(offsets, group)
 
 
 def _roots(draw: Draw, n_tasks: int, n_rows: int) -> Tensor:

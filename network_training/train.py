@@ -14,7 +14,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from network_training.export import write_weights
-from network_training.model import PriorNetwork, Size
+from network_training.export import read_weights, write_weights
+from network_training.model import PriorNetwork, Size, more_slots
 from network_training.optim import optimisers
-from network_training.prior import KINDS, VERSION, Tasks, draw_tasks
+from network_training.prior import KINDS, NARROW, VERSION, WIDE, Tasks, draw_tasks
 
 HELD_OUT_SEED = 10**9  # of the tasks for evaluation; training seeds stay far below
 IGNORED = -100  # target of rows that the loss leaves out
@@ -36,7 +36,7 @@ class Plan:
     """How much a step and an evaluation hold."""
 
     size: Size
-    rows: tuple[int, ...]  # rows in a context, in turn
+    contexts: tuple[tuple[int, int], ...]  # rows and columns of the tables, in turn
     step_rows: int  # rows of all tasks in a step
     chunk_steps: int  # steps whose tasks are drawn at once
     held_out_tasks: int  # for each context size
@@ -44,17 +44,22 @@ class Plan:
     warm_up: int
 
 
-FULL = Plan(Size(), (512, 256, 512, 1024), 2**17, 8, 512, 800, 200)
+CONTEXTS = (
+    (512, NARROW), (256, WIDE), (512, WIDE), (1024, NARROW),
+    (512, NARROW), (256, NARROW), (512, WIDE), (1024, WIDE),
+)  # fmt: skip
+FULL = Plan(Size(), CONTEXTS, 2**17, 8, 256, 800, 200)
 TINY = Plan(
-    Size(width=32, layers=2, heads=2, hidden=64), (48, 32), 384, 4, 8, 8, 4
+    Size(width=32, layers=2, heads=2, hidden=64), ((48, NARROW), (32, WIDE)), 384, 4, 8, 8, 4
 )  # for tests, on a CPU
 
 
 def chunk_of(plan: Plan, seed: int, chunk: int, device: str) -> Iterator[Tasks]:
     """Tasks for each step of a chunk; chunks take the context sizes in turn."""
-    n_rows = plan.rows[chunk % len(plan.rows)]
+    n_rows, n_columns = plan.contexts[chunk % len(plan.contexts)]
     n_tasks = plan.step_rows // n_rows
-    tasks = draw_tasks(seed * 10**6 + chunk, n_tasks * plan.chunk_steps, n_rows, device)
+    n_drawn = n_tasks * plan.chunk_steps
+    tasks = draw_tasks(seed * 10**6 + chunk, n_drawn, n_rows, device, n_columns)
     for step in range(plan.chunk_steps):
         yield tasks.part(slice(step * n_tasks, (step + 1) * n_tasks))
 
@@ -79,10 +84,9 @@ def loss_of(model: PriorNetwork, tasks: Tasks) -> tuple[Tensor, Tensor, Tensor]:
     )
 
 
-def learning_rate(plan: Plan, step: int, steps: int) -> float:
+def learning_rate(plan: Plan, step: int, done: float) -> float:
     """Factor of the learning rate: warm-up, constant, linear decay in the last half."""
-    left = (steps - step) / (0.5 * steps)
-    return min(1.0, (step + 1) / plan.warm_up, max(left, 0.01))
+    return min(1.0, (step + 1) / plan.warm_up, max(2 * (1 - done), 0.01))
 
 
 class Trainer:
@@ -104,7 +108,9 @@ class Trainer:
         self.model = model.to(self.device)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
         self.optimisers = optimisers(self.model, options.optimiser, options.lr)
-        self.step, self.seconds = 0, 0.0
+        self.step, self.seconds, self.left_out = 0, 0.0, 0
+        if options.start:
+            self._start(options.start)
         if options.checkpoint.exists():
             self._resume(
                 torch.load(options.checkpoint, map_location=self.device, weights_only=True)
@@ -112,8 +118,9 @@ class Trainer:
         if self.device == "cuda":
             self._compile()
         self.held_out = [
-            draw_tasks(HELD_OUT_SEED + n, self.plan.held_out_tasks, n, self.device)
-            for n in sorted(set(self.plan.rows))
+            (n_columns, draw_tasks(seed, self.plan.held_out_tasks, n, self.device, n_columns))
+            for n, n_columns in sorted(set(self.plan.contexts))
+            for seed in [HELD_OUT_SEED + n * 1000 + n_columns]
         ]
 
     def _compile(self) -> None:
@@ -122,6 +129,19 @@ class Trainer:
         for network in (self.model, self.average):
             for block in network.blocks:
                 block.compile(dynamic=False)
+
+    def _start(self, path: Path) -> None:
+        """Take weights of a finished run, of which more slots for columns are made."""
+        state, size = read_weights(path)
+        wanted = self.plan.size
+        if replace(size, features=wanted.features) != wanted or size.features > wanted.features:
+            raise ValueError(
+                f"{path} holds {size}, which cannot become {wanted}. "
+                f"Start from weights that differ in the slots for columns alone."
+            )
+        state["embed1.weight"] = more_slots(state["embed1.weight"], wanted.features)
+        self.model.load_state_dict(state)
+        self.average.load_state_dict(state)
 
     def _resume(self, saved: dict[str, Any]) -> None:
         self.model.load_state_dict(saved["model"])
@@ -154,30 +174,42 @@ class Trainer:
 
     def run(self) -> None:
         """Train until the time or the schedule ends."""
+        if self.step == 0 and self.options.start:
+            self.evaluate()
         start, before = time.monotonic(), self.seconds
-        while self.step < self.options.steps:
+        while self.done < 1:
             chunk = self.step // self.plan.chunk_steps
             for tasks in chunk_of(self.plan, self.options.seed, chunk, self.device):
                 self._train_on(tasks)
             self.seconds = before + time.monotonic() - start
             if self.step % self.plan.evaluate_every == 0:
                 self.evaluate()
+                self.save()
             if self.seconds - before > self.options.seconds:
                 break
         self.evaluate()
         self.save()
 
+    @property
+    def done(self) -> float:
+        """The part of the schedule that is done, by steps or by seconds."""
+        return max(self.step / self.options.steps, self.seconds / self.options.all_seconds)
+
     def _train_on(self, tasks: Tasks) -> None:
-        factor = learning_rate(self.plan, self.step, self.options.steps)
+        factor = learning_rate(self.plan, self.step, self.done)
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
                 group.setdefault("base", group["lr"])
                 group["lr"] = group["base"] * factor
         loss, _, _ = loss_of(self.model, tasks)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        # One table with a number that is none must not end the run: it is left out.
+        finite = bool(torch.isfinite(norm))
+        self.left_out += not finite
         for optimiser in self.optimisers:
-            optimiser.step()
+            if finite:
+                optimiser.step()
             optimiser.zero_grad(set_to_none=True)
         self.step += 1
         decay = min(0.998, self.step / (self.step + 10))
@@ -190,9 +222,9 @@ class Trainer:
     def evaluate(self) -> None:
         """Append a line with loss and accuracy of the averaged weights on the held-out tasks."""
         line: dict[str, Any] = {"step": self.step, "seconds": round(self.seconds, 1)}
-        line["prior"] = VERSION
-        right, kind, rows = [], [], []
-        for tasks in self.held_out:
+        line.update({"prior": VERSION, "left_out": self.left_out})
+        right, kind, rows, wide = [], [], [], []
+        for n_columns, tasks in self.held_out:
             losses = []
             for part in (tasks.part(slice(i, i + 128)) for i in range(0, len(tasks), 128)):
                 loss, logits, target = loss_of(self.average, part)
@@ -202,11 +234,16 @@ class Trainer:
                 right.append(hit.sum(1) / used.sum(1).clamp(min=1))
                 kind.append(part.kind)
                 rows.append(torch.full_like(part.kind, tasks.x.shape[1]))
-            line[f"loss_{tasks.x.shape[1]}"] = round(torch.stack(losses).mean().item(), 4)
+                wide.append(torch.full_like(part.kind, n_columns))
+            name = f"loss_{tasks.x.shape[1]}_{n_columns}"
+            line[name] = round(torch.stack(losses).mean().item(), 4)
         accuracy, kinds, sizes = torch.cat(right), torch.cat(kind), torch.cat(rows)
         line["accuracy"] = round(accuracy.mean().item(), 4)
         for n in sizes.unique().tolist():
             line[f"accuracy_{n}"] = round(accuracy[sizes == n].mean().item(), 4)
+        widths = torch.cat(wide)
+        for n in widths.unique().tolist():
+            line[f"accuracy_{n}_columns"] = round(accuracy[widths == n].mean().item(), 4)
         for k, name in enumerate(KINDS):
             line[f"accuracy_{name}"] = round(accuracy[kinds == k].mean().item(), 4)
         self._write(line)
@@ -228,6 +265,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--weights", type=Path, help="also write half-precision weights (npz)")
     made.add_argument("--log", type=Path, help="JSON lines of loss and accuracy")
     made.add_argument("--steps", type=int, default=40_000, help="length of the whole schedule")
+    made.add_argument(
+        "--all-seconds", type=float, default=float("inf"), help="of all runs; ends the schedule"
+    )
+    made.add_argument("--start", type=Path, help="weights (npz) to begin with, not at random")
     made.add_argument("--seconds", type=float, default=float("inf"), help="limit of this run")
     made.add_argument("--seed", type=int, default=1)
     made.add_argument("--optimiser", choices=("muon", "adamw"), default="muon")

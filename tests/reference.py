@@ -650,3 +650,33 @@ def realised_error_quantile(label_proba, labels, confidence):
         if total >= confidence - 1e-11:
             return k / len(labels)
     return 1.0
+
+
+def typicality(points, n_neighbours):
+    """Inverse of the mean distance to the nearest rows."""
+    answer = []
+    for i, point in enumerate(points):
+        others = sorted(math.dist(point, other) for j, other in enumerate(points) if j != i)
+        nearest = others[:n_neighbours]
+        answer.append(1 / (sum(nearest) / len(nearest) + 1e-9))
+    return answer
+
+
+def local_spreading_limit(X, y, n_classes, *, k, alpha):
+    """Scores of label spreading with locally scaled weights, each class's labels weighing 1."""
+    n = len(X)
+    distance = np.array([[math.dist(a, b) for b in X] for a in X])
+    neighbors = [
+        sorted((j for j in range(n) if j != i), key=lambda j: distance[i, j])[:k] for i in range(n)
+    ]
+    s = [distance[i, neighbors[i][-1]] for i in range(n)]
+    W = np.zeros((n, n))
+    for i in range(n):
+        for j in neighbors[i]:
+            W[i, j] = W[j, i] = math.exp(-(distance[i, j] ** 2) / (s[i] * s[j]))
+    D = np.diag(1.0 / np.sqrt(W.sum(axis=1)))
+    Y = np.zeros((n, n_classes))
+    for i in range(n):
+        if y[i] >= 0:
+            Y[i, y[i]] = 1.0 / (y == y[i]).sum()
+    return (1.0 - alpha) * np.linalg.solve(np.eye(n) - alpha * D @ W @ D, Y)

@@ -71,6 +71,8 @@ from fewlabel.selection.policies import Curriculum as Curriculum
 from fewlabel.selection.policies import FixedThreshold as FixedThreshold
 from fewlabel.selection.policies import Selection as Selection
 from fewlabel.self_learning.classifier import SelfLearningClassifier as SelfLearningClassifier
+from fewlabel.tables.model_files import load as load
+from fewlabel.tables.model_files import save as save
 
 __version__: str
 __all__: list[str]

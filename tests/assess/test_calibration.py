@@ -15,6 +15,7 @@ from fewlabel.assess.calibration import (
     Confidence,
     bounding_power,
     calibrated,
+    calibrated_by,
     calibration_power,
     for_bounds,
     least_power,
@@ -112,3 +113,17 @@ def test_confidence_is_the_scaled_vote_for_the_label():
     np.testing.assert_allclose(confidence.of(votes, np.array([1, 0])), expected)
     assert confidence.temperature == 0.5
     assert match_confidence(np.empty((0, 2)), np.empty(0, dtype=int), 0.1).power == 1.0
+
+
+def test_smoothing_adds_rows_of_any_label():
+    """As if each row were there once more for every label, with the weight of what is unknown."""
+    rng = np.random.default_rng(6)
+    votes = rng.dirichlet(np.ones(3), size=8)
+    y = votes.argmax(axis=1)
+    smoothed = calibration_power(votes, y, smoothing=2.0)
+    # 8 rows and 2 of unknown label: each row 3 · 8 / 2 = 12 times with its label, once with each.
+    repeated = np.repeat(votes, 15, axis=0)
+    labels = np.concatenate([[code] * 12 + [0, 1, 2] for code in y])
+    assert smoothed == pytest.approx(calibration_power(repeated, labels), rel=1e-3)
+    assert smoothed < calibration_power(votes, y)
+    assert calibrated_by(votes[:0], y[:0]) == 1.0

@@ -10,14 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewlabel import SelfLearningClassifier
-from fewlabel.assess.accept import accept_threshold
+from fewlabel.assess.accept import accept_threshold, acceptance_steps
 from fewlabel.assess.calibration import Confidence
-from fewlabel.assess.promise import Promise, _steps
+from fewlabel.assess.promise import Promise
 
 
-def promise_with(confidence, max_error):
-    rule = Confidence(1.0)
-    return Promise(rule, rule, 1.0, max_error, _steps(np.asarray(confidence), max_error))
+def promise_with(confidence, max_error=0.05):
+    steps = acceptance_steps(np.asarray(confidence, dtype=float))
+    return Promise(Confidence(1.0), Confidence(1.0), steps, max_error=max_error)
+
+
+def through_json(promise):
+    return Promise.from_dict(json.loads(json.dumps(promise.to_dict())))
 
 
 @given(
@@ -26,7 +30,7 @@ def promise_with(confidence, max_error):
     st.floats(0.001, 0.5),
 )
 def test_few_rows_keep_every_step(confidence, own, other):
-    promise = promise_with(confidence, own)
+    promise = through_json(promise_with(confidence, own))
     c = np.array(confidence)
     for error in (own, other):
         np.testing.assert_array_equal(
@@ -34,27 +38,27 @@ def test_few_rows_keep_every_step(confidence, own, other):
         )
 
 
-def test_many_rows_are_thinned_out_and_never_accept_more():
+def test_many_rows_are_thinned_out_in_files_and_never_accept_more():
     confidence = np.random.default_rng(0).beta(8, 1, 50_000)
-    promise = promise_with(confidence, 0.05)
-    assert len(promise.steps) <= 1_000
-    assert promise.threshold() == accept_threshold(confidence, 0.05)
+    exact = promise_with(confidence)
+    promise = through_json(exact)
+    assert len(promise.steps) <= 1_000 < len(exact.steps)
+    assert promise.threshold() == exact.threshold() == accept_threshold(confidence, 0.05)
     for error in np.linspace(0.003, 0.3, 57):
-        exact, kept = accept_threshold(confidence, error), promise.threshold(error)
-        assert kept >= exact
-        assert (confidence >= kept).mean() > (confidence >= exact).mean() - 0.002
+        theta, kept = exact.threshold(error), promise.threshold(error)
+        assert kept >= theta
+        assert (confidence >= kept).mean() > (confidence >= theta).mean() - 0.002
 
 
 def test_nothing_can_be_accepted():
     assert promise_with([0.5, 0.6], 0.01).threshold() == np.inf
-    assert _steps(np.empty(0), 0.05) == ()
+    assert through_json(promise_with([])).threshold() == np.inf
 
 
 def test_json_carries_it():
-    promise = Promise(
-        Confidence(1.5, 0.9, (1.2, 0.8)), Confidence(1.1), 0.7, 0.05, ((0.0, 0.99), (0.04, 0.9))
-    )
-    assert Promise.from_dict(json.loads(json.dumps(promise.to_dict()))) == promise
+    steps = np.array([[0.0, 0.99], [0.04, 0.9]])
+    promise = Promise(Confidence(1.5, 0.9, (1.2, 0.8)), Confidence(1.1), steps, 0.7, 0.1)
+    assert through_json(promise).to_dict() == promise.to_dict()
 
 
 @pytest.mark.filterwarnings("ignore:The estimate of the error is unsafe")
@@ -65,11 +69,11 @@ def test_it_says_what_the_estimator_says(labels):
     X = rng.normal(size=(250, 4)) + 1.5 * np.eye(4)[y]
     target = np.where(np.arange(250) < 60, y, -1)
     clf = SelfLearningClassifier(labels=labels, random_state=0).fit(X, target)
-    promise = Promise.of(clf.assessment_, clf.paper_bounds_.power, 0.1)
+    promise = through_json(clf.assessment_.promise)
+    assert promise.power == clf.paper_bounds_.power
     new = rng.normal(size=(50, 4))
     votes = clf.initial_estimator_.predict_proba(new)
     label = clf.predict_proba(new).argmax(axis=1)
     np.testing.assert_allclose(promise.confidence(votes, label), clf.confidence(new))
-    np.testing.assert_array_equal(promise.accepted(votes, label), clf.accept(0.1, new))
-    for error in (0.02, 0.3):
+    for error in (0.02, 0.1, 0.3):
         np.testing.assert_array_equal(promise.accepted(votes, label, error), clf.accept(error, new))

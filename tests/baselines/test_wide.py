@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewlabel import QNS3VMClassifier, SemiLDAClassifier
 from fewlabel.baselines import qns3vm, semi_lda
-from fewlabel.baselines._wide import WideLDA, row_basis, spherical_shrinkage
+from fewlabel.baselines._wide import (
+    ScreenedClassifier,
+    WideLDA,
+    row_basis,
+    spherical_shrinkage,
+)
+from fewlabel.ensemble.families import families_of
 
 
 def wide(n=40, d=120, classes=3, seed=0):
@@ -86,3 +93,28 @@ def test_many_columns_take_seconds():
     SemiLDAClassifier(max_iter=100, tol=1e-2).fit(X, y)
     QNS3VMClassifier(tol=1e-3, random_state=0).fit(X / np.abs(X).max(axis=0), y)
     assert time.process_time() - start < 30.0  # hundreds with the d × d side
+
+
+def test_screening_finds_the_columns_that_tell_the_classes_apart():
+    rng = np.random.default_rng(0)
+    codes = np.arange(120) % 3
+    X = rng.normal(size=(120, 2_000))
+    X[:, :15] += rng.normal(scale=1.5, size=(3, 15))[codes]
+    X[:, 500] = 1.0  # a constant column has no F statistic
+    train, test = np.arange(120) < 60, np.arange(120) >= 60
+    screened = ScreenedClassifier(WideLDA(), 30).fit(X[train], codes[train])
+    assert len(screened.columns_) == 30
+    assert 500 not in screened.columns_
+    assert len(set(screened.columns_) & set(range(15))) >= 10
+    whole = WideLDA().fit(X[train], codes[train])
+    assert screened.score(X[test], codes[test]) > whole.score(X[test], codes[test]) + 0.1
+    sparse = ScreenedClassifier(WideLDA(), 30).fit(csr_array(X[train]), codes[train])
+    np.testing.assert_allclose(
+        sparse.predict_proba(csr_array(X[test])), screened.predict_proba(X[test])
+    )
+
+
+def test_wide_tables_get_a_family_that_screens():
+    names = [family.name for family in families_of("default", n_columns=601, n_labeled=60)]
+    assert names[-1] == "screened_lda"
+    assert families_of("default", n_columns=600, n_labeled=60) == families_of("default")

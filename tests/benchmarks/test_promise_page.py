@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import promise, promise_data, promise_page
 from fewlabel.assess.error_estimate import ErrorEstimate
+from fewlabel.assess.limits import Share
 
 
 def test_a_split_is_random_and_small():
@@ -17,6 +18,13 @@ def test_a_split_is_random_and_small():
     assert split.labeled.sum() == 12
     assert (~split.labeled).sum() == 50
     assert promise_data.split("wine", 60, 4000) is None
+
+
+def test_labels_can_be_drawn_within_classes():
+    split = promise_data.split("wine", 4, 4000, max_unlabeled=50, draw="per class")
+    assert np.bincount(split.y[split.labeled]).tolist() == [4, 4, 4]
+    assert (~split.labeled).sum() == 50
+    assert promise_data.split("wine", 30, 4000, draw="per class") is None
 
 
 @pytest.mark.parametrize("name", promise_data.SYNTHETIC)
@@ -28,12 +36,19 @@ def test_synthetic_sets_are_drawn_anew(name):
 
 def fake_classifier(y, labeled):
     class Fake:
-        error_ = ErrorEstimate(0.1, 0.05, 0.2, 12, "")
+        shares = (Share(0.1, 0.05, 0.2), Share(float("nan"), 0.0, 1.0), Share(0.9, 0.8, 1.0))
+        error_ = ErrorEstimate(0.1, 0.05, 0.2, 12, "", shares, shares)
+        risk_bound_ = 0.3
+        classes_ = np.arange(3)
+
+        def set_params(self, labels):
+            self.labels = labels
+            return self
 
         def fit(self, X, target):
+            self.initial_votes_ = self.label_proba_ = np.full(((~labeled).sum(), 3), 1 / 3)
             self.transduction_ = np.where(np.arange(len(y)) % 10 == 0, (y + 1) % 3, y)
             self.transduction_proba_ = np.full((len(y), 3), 1 / 3)
-            self.labeled_iter_ = np.where(labeled, 0, 1)
             self.confidence_ = np.full(len(y), 0.9)
             return self
 
@@ -46,15 +61,22 @@ def fake_classifier(y, labeled):
 def test_records_and_page(tmp_path, monkeypatch):
     _, y, labeled = promise_data.split("wine", 4, 4000)
     monkeypatch.setattr(promise.data, "make", lambda base, seed: fake_classifier(y, labeled))
-    record = promise.measure(("wine", 4, 4000, "tree"))
+    record = promise.measure(("wine", 4, 4000, "tree", "random"))
     assert record["truth"] == pytest.approx(0.1, abs=0.03)
     assert record["accept"]["wrong"] == 0
     assert record["accept"]["rows"] + round(record["truth"] * record["unlabeled"]) == len(y) - 12
+    # The second class has no statement, the others have one in ten wrong.
+    assert record["classes"]["n"] == 2
+    assert record["classes"]["below"] == 1
+    assert record["prevalence"]["below"] == 1
     path = tmp_path / "promise.jsonl"
     path.write_text(json.dumps(record) + '\n{"data": "cut o')
     assert promise.read_records(path) == [record]
     text = promise_page.page([record])
     assert "| wine | 1 |" in text
+    stratified = promise.measure(("wine", 4, 4000, "tree", "per class"))
+    assert stratified["as random"]["value"] == stratified["value"]
+    assert "some of each class" in promise_page.page([record, stratified])
     promise_page.write_page([record], tmp_path / "page.md")
     assert (tmp_path / "page.md").read_text() == text
     with pytest.raises(ValueError, match="no record"):
@@ -62,9 +84,8 @@ def test_records_and_page(tmp_path, monkeypatch):
 
 
 def test_what_is_measured_is_not_measured_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(promise, "RECORDS", tmp_path / "promise.jsonl")
-    done = {"data": "wine", "per_class": 4, "seed": 4000, "base": "tree"}
-    monkeypatch.setattr(promise, "read_records", lambda: [done])
+    done = {"data": "wine", "per_class": 4, "seed": 4000, "base": "tree", "draw": "random"}
+    monkeypatch.setattr(promise, "read_records", lambda path=None: [done])
     asked = []
 
     class Pool:
@@ -79,6 +100,7 @@ def test_what_is_measured_is_not_measured_again(tmp_path, monkeypatch):
 
     monkeypatch.setattr(promise, "ProcessPoolExecutor", Pool)
     monkeypatch.setattr(promise, "as_completed", lambda futures: futures)
-    promise.run([("wine", 4, 4000, "tree"), ("wine", 4, 4001, "tree")], 1)
-    assert asked == [("wine", 4, 4001, "tree")]
+    old, new = ("wine", 4, 4000, "tree", "random"), ("wine", 4, 4001, "tree", "random")
+    promise.run([old, new], 1, tmp_path / "promise.jsonl")
+    assert asked == [new]
     assert json.loads((tmp_path / "promise.jsonl").read_text())["seed"] == 4001

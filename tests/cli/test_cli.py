@@ -422,7 +422,7 @@ def test_one_label_a_class_is_learned_from(fewlabel: Runner, tmp_path: Path):
     assert answer.code == 0, answer.err
     assert "left out" not in answer.out
     assert "sample of 7 pseudo-labelled rows" in answer.out
-    assert "linear discriminant analysis" in (tmp_path / "report.md").read_text()
+    assert "semi-supervised LDA" in (tmp_path / "report.md").read_text()
     assert "Warning" not in answer.err
 
 

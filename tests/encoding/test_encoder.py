@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fewlabel import TableEncoder
+from fewlabel import FewLabelClassifier, TableEncoder, load, save
 from fewlabel._core.errors import UserError
 from fewlabel.encoding.frames import as_table, needs_encoding
 
@@ -109,7 +109,7 @@ def test_what_is_asked_for(table):
     assert encoder.plan_[0].why == "asked for"
     with pytest.raises(UserError, match=r"no column 'Zip' for drop\. Did you mean 'zip'"):
         TableEncoder(drop=["Zip"]).fit(table)
-    with pytest.raises(UserError, match="two kinds: 'zip'"):
+    with pytest.raises(UserError, match="'zip' is named for a kind, and it is dropped"):
         TableEncoder(text=["zip"], drop=["zip"]).fit(table)
     with pytest.raises(UserError, match="is to be a date, but no cell"):
         TableEncoder(date=["category"]).fit(table)
@@ -240,3 +240,45 @@ def test_cells_that_cannot_be_read_are_told():
 @parametrize_with_checks([TableEncoder()])
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_texts_alone_can_stay_sparse():
+    texts = [f"word{i % 7} and word{i % 5} again {'x' * (i % 3)}" for i in range(40)]
+    table = pd.DataFrame({"text": texts, "id": [f"A{i:03}" for i in range(40)]})
+    encoder = TableEncoder(sparse=True, text=["text"])
+    X = encoder.fit_transform(table)
+    assert issparse(X)
+    assert X.dtype == np.float32
+    names = encoder.get_feature_names_out().tolist()
+    assert "text: word3" in names
+    assert encoder.plan_[0].treatment == "the tf-idf of its words"
+    by_hand = TfidfVectorizer().fit_transform(texts)
+    np.testing.assert_allclose(X.toarray(), by_hand.toarray(), atol=1e-6)
+    assert abs(encoder.transform(table[5:9]) - X[5:9]).max() < 1e-6
+    mixed = table.assign(size=range(3, 43))
+    assert not issparse(
+        TableEncoder(sparse=True, text=["text"], number=["size"]).fit_transform(mixed)
+    )
+
+
+def test_a_table_of_text_alone_is_learned_saved_and_loaded(tmp_path):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 120)
+    own = np.array([["rain", "cloud", "wet"], ["sun", "dry", "hot"]])
+    words = [
+        " ".join([*rng.choice(own[c], 2), *rng.choice(["the", "day", "was"], 3)]) for c in codes
+    ]
+    table = pd.DataFrame({"report": [f"{w} {i % 11}0" for i, w in enumerate(words)]})
+    y = np.where(rng.random(120) < 0.3, codes, -1)
+    clf = FewLabelClassifier(
+        ["svm", "semi_lda", "s3vm"],
+        table=TableEncoder(text=["report"], sparse=True),
+        random_state=0,
+    )
+    clf.fit(table, y)
+    assert (clf.transduction_ == codes).mean() > 0.9
+    assert {voter.left_out for voter in clf.voters_} == {""}
+    save(clf, tmp_path / "m.skops")
+    np.testing.assert_allclose(
+        load(tmp_path / "m.skops").predict_proba(table), clf.predict_proba(table)
+    )

@@ -19,7 +19,7 @@ from fewlabel import LabelSpreadingClassifier, SemiLDAClassifier
 from fewlabel.assess.calibration import calibrated
 from fewlabel.assess.held_out import cross_fitted_votes, folds_of
 from fewlabel.ensemble import family_trainer as workbench
-from fewlabel.ensemble.families import FAMILIES, Family, Voter, families_of
+from fewlabel.ensemble.families import FAMILIES, OPTIONAL, Family, Voter, families_of
 from fewlabel.ensemble.family_trainer import N_FOLDS, FamilyTrainer
 
 X, Y = load_wine(return_X_y=True)
@@ -130,10 +130,10 @@ def test_transductive_families_see_a_sample_of_the_unlabelled_rows(bench):
 
 def test_the_graph_is_made_once(bench, monkeypatch):
     made = []
-    fit = LabelSpreadingClassifier._spread_knn
+    fit = LabelSpreadingClassifier._spread_graph
     monkeypatch.setattr(
         LabelSpreadingClassifier,
-        "_spread_knn",
+        "_spread_graph",
         lambda self, *args: made.append(1) or fit(self, *args),
     )
     family = FAMILIES["spreading"]
@@ -144,14 +144,16 @@ def test_the_graph_is_made_once(bench, monkeypatch):
 # --- what is left out ----------------------------------------------------------------------------
 
 
-def test_dense_families_are_left_out_for_sparse_rows():
+def test_every_family_takes_sparse_rows():
     bench = FamilyTrainer(sparse.csr_array(X), CODES, 3, seed=0)
     reasons = {f.name: bench.reason_to_leave_out(f, None, 100) for f in FAMILIES.values()}
-    assert {name for name, why in reasons.items() if why} == {"lda", "semi_lda"}
+    assert not any(reasons.values())  # dense families get singular vectors
     for family in FAMILIES.values():
-        if not reasons[family.name]:
-            votes = bench.vote(first_voter(bench, family), family, HIDDEN)
-            np.testing.assert_allclose(votes.sum(axis=1), 1.0)
+        voter = first_voter(bench, family)
+        votes = bench.vote(voter, family, HIDDEN)
+        np.testing.assert_allclose(votes.sum(axis=1), 1.0)
+        if not voter.transductive:
+            np.testing.assert_allclose(voter.predict_proba(bench.X[HIDDEN]), votes, atol=1e-6)
 
 
 def test_slow_families_are_left_out_of_large_data(bench, monkeypatch):
@@ -167,16 +169,27 @@ def test_small_data_is_never_timed(bench, monkeypatch):
 
 
 def test_expected_seconds_grow_as_the_family_says(monkeypatch):
-    """Label spreading compares all pairs of rows; its trial is scaled by the square."""
+    """A graph compares all pairs of its rows: fit grows by the square, votes on new rows too."""
     clock = iter(range(1000))
     monkeypatch.setattr(workbench, "perf_counter", lambda: float(next(clock)))
     monkeypatch.setattr(workbench, "TRIED_ROWS", 14)
     bench = FamilyTrainer(X, CODES, 3, seed=0)
-    growth = len(X) / (len(LABELED) + 14)
-    seconds = {n: bench._expected_seconds(FAMILIES[n], 60) for n in ("lda", "spreading", "svm")}
-    assert seconds["lda"] == pytest.approx(1 + growth)
-    assert seconds["spreading"] == pytest.approx(growth**2 + growth)
-    assert seconds["svm"] == pytest.approx(1 + growth * 60 / len(LABELED))
+    growth, known = len(X) / (len(LABELED) + 14), FAMILIES | OPTIONAL
+    seconds = {n: bench._expected_seconds(known[n], 60) for n in ("lda", "spreading", "svm")}
+    assert seconds["lda"] == pytest.approx(1 + N_FOLDS + growth)
+    assert seconds["spreading"] == pytest.approx(growth**2 + N_FOLDS + growth**2)
+    assert seconds["svm"] == pytest.approx(1 + N_FOLDS + growth * 60 / len(LABELED))
+
+
+def test_wide_data_is_timed_on_some_of_its_columns(monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr(workbench, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(workbench, "TRIED_COLUMNS", 2)
+    monkeypatch.setattr(workbench, "FEW_CELLS", X.size - 1)
+    bench = FamilyTrainer(X, CODES, 3, seed=0)
+    wider = X.shape[1] / 2
+    assert bench._expected_seconds(OPTIONAL["lda"], 60) >= wider * (2 + N_FOLDS)
+    assert "more than the 1 s allowed" in bench.reason_to_leave_out(OPTIONAL["lda"], 1.0, 60)
 
 
 class Choosy(GaussianNB):

@@ -153,7 +153,7 @@ def test_a_round_is_compared_with_its_own_pseudo_labels():
     assert (clf.pseudo_labels_ != clf.transduction_[rows]).any()
     codes = np.searchsorted(clf.classes_, clf.pseudo_labels_)
     initial = clf.initial_votes_[np.isin(np.flatnonzero(clf.labeled_iter_ != 0), rows)]
-    confidence = clf.assessment_.rule.of(initial, codes)
+    confidence = clf.assessment_.promise.confidence(initial, codes)
     for entry in summarize(clf, y_true=y)["rounds"]:
         mine = rounds == entry["round"]
         wrong = clf.pseudo_labels_[mine] != y[rows][mine]

@@ -62,7 +62,10 @@ def test_accepted_rows_grow_with_the_error_one_can_live_with(fitted):
         assert (more | ~fewer).all()
     assert (masks[0][GIVEN]).all()
     assert masks[-1].all()
-    doubt = 1 - fitted.assessment_.cautious_confidence[fitted.accept(0.2)[~GIVEN]]
+    cautious = fitted.assessment_.promise.cautious.of(
+        fitted.initial_votes_, fitted.transduction_proba_[~GIVEN].argmax(axis=1)
+    )
+    doubt = 1 - cautious[fitted.accept(0.2)[~GIVEN]]
     assert len(doubt) == 0 or doubt.mean() <= 0.2 + 1e-12
     assert fitted.accept(0.1, X[:7]).shape == (7,)
     with pytest.raises(ValueError, match="max_error must be"):
@@ -166,7 +169,8 @@ def test_the_whole_procedure_is_held_out(monkeypatch):
     target = np.append(y, np.full(200, -1))
     clf = SelfLearningClassifier(GaussianNB(), random_state=0)
     clf.fit(np.r_[X[:50], X[50:51], X[100:300]], target)
-    errors = clf._held_out_errors()
+    errors, share = clf._self_learned()
+    assert share == pytest.approx(0.9)
     assert errors[-1] == 1
     assert set(errors) <= {0.0, 1.0}
     assert 0.05 < errors.mean() < 0.7

@@ -80,6 +80,22 @@ def screenshot(driver: Any, path: Path) -> None:
     path.write_bytes(base64.b64decode(answer["data"]))
 
 
+def axe_findings(driver: Any) -> list[str]:
+    """What axe calls serious or critical about the page, with the places."""
+    from importlib.resources import files
+
+    driver.execute_script((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
+    found = driver.execute_async_script(
+        "const done = arguments[arguments.length - 1];"
+        "axe.run(document, { resultTypes: ['violations'] }).then((r) => done(r.violations));"
+    )
+    return [
+        f"{entry['id']} ({entry['impact']}): {entry['nodes'][0]['target']}"
+        for entry in found
+        if entry["impact"] in ("serious", "critical")
+    ]
+
+
 def requests(driver: Any) -> list[str]:
     """Addresses that the page asked for since the log was last read."""
     return [e["request"]["url"] for e in _events(driver, "Network.requestWillBeSent")]

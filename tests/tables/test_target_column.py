@@ -161,3 +161,10 @@ def test_labels_get_the_type_of_the_target_back(column):
 def test_labels_that_do_not_fit_the_type_stay_text():
     assert typed_labels(np.array(["a", "1"], dtype=object), "int64").type == pa.string()
     assert typed_labels(np.array(["a"], dtype=object), "no such type").type == pa.string()
+
+
+def test_decimal_commas_are_numbers_here_too():
+    prices = np.array([f"{i},5{i}" for i in range(30)], dtype=object)
+    with pytest.raises(UserError, match="looks like regression"):
+        check_not_regression(prices, "price")
+    assert label_variants(["5", "5,0", "5,0"]) == {"5,0": ["5,0", "5"]}

@@ -143,7 +143,7 @@ class _Part:
         mode = 0o600 if self.target.exists() else 0o666
         while True:
             self._locked = [os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)]
-            _lock(self._locked[0], wait=True)
+            lock(self._locked[0], wait=True)
             if _is_open(self.path, self._locked[0]):
                 return
             # Somebody took it for a stale one before it was locked.
@@ -174,7 +174,7 @@ class _Part:
         with suppress(OSError):  # without hard links there is no way back
             old = os.open(self.target, os.O_RDONLY)
             self._locked.append(old)
-            _lock(old)
+            lock(old)
             os.link(self.target, self.old)
 
     def undo(self) -> None:
@@ -258,13 +258,13 @@ def _remove_stale(target: Path) -> None:
 def _remove_unlocked(path: Path) -> None:
     file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     try:
-        if _lock(file):
+        if lock(file):
             path.unlink()
     finally:
         os.close(file)
 
 
-def _lock(file: int, *, wait: bool = False) -> bool:
+def lock(file: int, *, wait: bool = False) -> bool:
     """Lock an open file, until it is closed; whether that was possible."""
     if flock is None:  # pragma: no cover - Windows
         return False

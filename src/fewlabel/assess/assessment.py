@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fewlabel._core.arrays import Bools, Floats, Ints
-from fewlabel.assess.accept import accept_threshold
 from fewlabel.assess.calibration import Confidence, bounding_power, for_bounds
-from fewlabel.assess.error_estimate import ErrorEstimate, Labels, assess_labels
+from fewlabel.assess.error_estimate import ClassShares, ErrorEstimate, Labels, assess_labels
 from fewlabel.assess.label_proba import label_proba_of
 from fewlabel.assess.out_of_sample import WeightRule, mix_held_out
+from fewlabel.assess.prevalence import shifted
+from fewlabel.assess.promise import Promise
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 
 
@@ -33,12 +34,20 @@ class HeldOut(NamedTuple):
         How Q is learned from such votes; None for a single voter.
     trained_share : float
         Share of the labelled rows that the voters learned from: 0.8 for 5 folds.
+    class_shares : ClassShares
+        Shares of the classes in the table and in the votes, where they are known to differ.
     """
 
     votes: Floats
     y: Ints
     weights: WeightRule | None = None
     trained_share: float = 1.0
+    class_shares: ClassShares = ClassShares()
+
+    def labeled_shares(self, n_classes: int) -> Floats:
+        """Shares of the classes among the labelled rows."""
+        counts = np.maximum(np.bincount(self.y, minlength=n_classes), 0.5)
+        return counts / counts.sum()
 
     @property
     def judged(self) -> tuple[Ints, Floats]:
@@ -48,6 +57,21 @@ class HeldOut(NamedTuple):
             mixed = mix_held_out(self.votes, self.weights(self.votes, self.y))
         voted = mixed.any(axis=1)
         return self.y[voted], mixed[voted]
+
+
+class SelfLearned(NamedTuple):
+    """What self-learning as a whole makes of labelled rows whose labels it was not shown.
+
+    Attributes
+    ----------
+    errors : ndarray of shape (n_labeled,)
+        1 where the label that it gives a row is wrong.
+    trained_share : float
+        Share of the labelled rows that it learned from: 0.9 for 10 folds.
+    """
+
+    errors: Floats
+    trained_share: float
 
 
 class Transduction(NamedTuple):
@@ -104,8 +128,14 @@ def paper_bounds(held_out: HeldOut, rows: Transduction) -> PaperBounds:
     if len(rows.votes) == 0:
         return PaperBounds(held_out, 1.0, rows.votes, None)
     y, mixed = held_out.judged
+    initial, (table, votes) = rows.initial, held_out.class_shares
+    labeled = held_out.labeled_shares(rows.votes.shape[1])
+    if votes is not None:  # calibration needs votes for the shares that the labels have
+        initial, mixed = shifted(initial, labeled / votes), shifted(mixed, labeled / votes)
     power = bounding_power(mixed, y) if rows.label_proba == "supervised" else 1.0
-    known = for_bounds(rows.initial, power) if rows.given is None else rows.given
+    known = for_bounds(initial, power) if rows.given is None else rows.given
+    if table is not None and rows.given is None:
+        known = shifted(known, table / labeled)
     label_proba = label_proba_of(rows.label_proba, rows.votes, known)
     bound = transductive_bound(rows.votes, label_proba, tight=True)
     return PaperBounds(held_out, power, label_proba, bound)
@@ -119,77 +149,68 @@ class FitAssessment:
     ----------
     error : ErrorEstimate
         Share of wrong labels, with limits.
-    rule : Confidence
-        The chance that a label is right, for any row.
+    promise : Promise
+        The chance that a label is right, and which to accept, for any row.
     confidence : ndarray of shape (n_unlabeled,)
-        The same for the rows of the fit.
-    cautious : Confidence
-        The rule by which labels are accepted, for an error nearer to the upper limit.
-    cautious_confidence : ndarray of shape (n_unlabeled,)
-        The same for the rows of the fit.
-    errors : ndarray of shape (n_labeled,) or None
-        Whether self-learning as a whole gets a labelled row wrong without its label, if known.
+        The chance that a label is right, for the rows of the fit.
+    self_learned : SelfLearned or None
+        What self-learning as a whole gets wrong without the label of a row, if known.
     """
 
     error: ErrorEstimate
-    rule: Confidence
+    promise: Promise
     confidence: Floats
-    cautious: Confidence
-    cautious_confidence: Floats
-    errors: Floats | None = None
-
-    def accepted(
-        self, max_error: float, votes: Floats | None = None, labels: Ints | None = None
-    ) -> Bools:
-        """Rows to accept: of the fit, or others with these initial votes and labels."""
-        cautious = self.cautious_confidence
-        if votes is not None and labels is not None:
-            cautious = self.cautious.of(votes, labels)
-        reached: Bools = cautious >= accept_threshold(self.cautious_confidence, max_error)
-        return reached
+    self_learned: SelfLearned | None = None
 
 
 def assess(
-    held_out: HeldOut,
+    paper: PaperBounds,
     rows: Transduction,
     *,
-    errors: Floats | None = None,
+    self_learned: SelfLearned | None = None,
     labels: Labels = "random",
+    sample: Bools | None = None,
     random_state: int = 0,
 ) -> FitAssessment:
     """Assess the labels of a fit.
 
     Parameters
     ----------
-    held_out : HeldOut
+    paper : PaperBounds
+        With the held-out votes.
     rows : Transduction
-    errors : ndarray of shape (n_labeled,), optional
-        Whether the label that self-learning as a whole gives a row without its label is wrong, if
-        not only the initial model was held out.
+    self_learned : SelfLearned, optional
+        Errors of self-learning as a whole, if not only the initial model was held out.
     labels : {"random", "per class"}, default="random"
         How rows were chosen for labelling.
+    sample : ndarray of bool of shape (n_labeled,), optional
+        The labelled rows that stand for the table; all by default.
     random_state : int, default=0
         Of the bootstrap.
     """
+    held_out, power = paper.held_out, paper.power
     if len(rows.votes) == 0:
         unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, "there is no unlabelled row")
-        return FitAssessment(unknown, Confidence(1.0), np.empty(0), Confidence(1.0), np.empty(0))
+        rule = Confidence(1.0)
+        nothing = Promise.of(rule, rule, rows.votes, rows.labels, power)
+        return FitAssessment(unknown, nothing, np.empty(0))
     found = assess_labels(
         held_out.votes,
         held_out.y,
         rows.initial,
         rows.labels,
         weights=held_out.weights,
-        errors=errors,
-        trained_share=held_out.trained_share,
+        errors=None if self_learned is None else self_learned.errors,
+        trained_share=(self_learned or held_out).trained_share,
         labels=labels,
+        sample=sample,
+        class_shares=held_out.class_shares,
         random_state=random_state,
     )
+    promise = Promise.of(found.confidence, found.cautious, rows.initial, rows.labels, power)
     return FitAssessment(
         error=found.error,
-        rule=found.confidence,
-        confidence=found.confidence.of(rows.initial, rows.labels),
-        cautious=found.cautious,
-        cautious_confidence=found.cautious.of(rows.initial, rows.labels),
-        errors=errors,
+        promise=promise,
+        confidence=promise.confidence(rows.initial, rows.labels),
+        self_learned=self_learned,
     )

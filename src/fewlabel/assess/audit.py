@@ -55,6 +55,11 @@ class Audit:
     --------
     audit : Makes one from labels and checks.
 
+    References
+    ----------
+    .. [1] H. S. Konijn, "Statistical theory of sample survey design and analysis", 1973: limits for
+           a hypergeometric count.
+
     Examples
     --------
     >>> statement = Audit.from_checks(1581, [False] * 60, what="accepted labels")
@@ -233,6 +238,11 @@ def audit(
     checks_needed : How many checks a goal needs.
     accept_with_audit : Which labels to accept, with a guarantee for them.
     hypergeometric_limits, audit_confidence_sequence : The limits behind the two plans.
+
+    References
+    ----------
+    .. [1] H. S. Konijn, "Statistical theory of sample survey design and analysis", 1973: limits for
+           a hypergeometric count.
 
     Examples
     --------

@@ -39,7 +39,24 @@ class AuditedAcceptance:
 
     See Also
     --------
-    accept_with_audit : Makes it.
+    accept_with_audit : Makes one.
+    Audit : A statement about all labels.
+
+    References
+    ----------
+    .. [1] A. N. Angelopoulos, S. Bates, E. J. Candès, M. I. Jordan and L. Lei, "Learn then test:
+           calibrating predictive algorithms to achieve risk control", 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabel import accept_with_audit, audit_sample
+    >>> confidence = np.linspace(0.5, 1, 2000)
+    >>> wrong = np.random.default_rng(0).random(2000) > confidence**0.1
+    >>> rows = audit_sample(2000, 300, random_state=0)
+    >>> found = accept_with_audit(confidence, rows, wrong[rows], max_error=0.1)
+    >>> found.rows, found.checked, bool(wrong[found.mask].mean() <= 0.1)
+    (2000, 300, True)
     """
 
     mask: NDArray[np.bool_] = field(repr=False, compare=False)

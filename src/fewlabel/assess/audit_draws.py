@@ -44,6 +44,11 @@ def audit_sample(
     audit : The guarantee that the checks of these rows give.
     checks_needed : How many rows to draw.
 
+    References
+    ----------
+    .. [1] H. S. Konijn, "Statistical theory of sample survey design and analysis", 1973: limits for
+           a hypergeometric count.
+
     Examples
     --------
     >>> audit_sample([False, True, True, True], 2, random_state=0)

@@ -85,6 +85,11 @@ def checks_needed(
     fixed number the smallest number of checks that tolerates k = 0, 1, … wrong ones is tried until
     its power suffices.
 
+    References
+    ----------
+    .. [1] H. S. Konijn, "Statistical theory of sample survey design and analysis", 1973: limits for
+           a hypergeometric count.
+
     Examples
     --------
     >>> checks_needed(2000, 0.05)

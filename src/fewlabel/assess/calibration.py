@@ -27,6 +27,8 @@ _LOWEST_VOTE = 1e-3
 _DROP = 1.92
 LOWEST_POWER = 0.01
 """A single tree votes 0 or 1: if it is hardly better than chance, only a tiny power says so."""
+# Chosen with the constants of fewlabel.assess.error_estimate.
+_SMOOTHING = 0.5
 _POWERS = np.exp(np.linspace(np.log(LOWEST_POWER), np.log(20.0), 500))
 
 FEWEST_ROWS = 10
@@ -40,17 +42,37 @@ def calibrated(votes: Floats, power: float) -> Floats:
 
 
 def calibration_power(
-    held_out: Floats, y: NDArray[np.intp], *, lowest: float = 0.1, highest: float = 20.0
+    held_out: Floats,
+    y: NDArray[np.intp],
+    *,
+    lowest: float = 0.1,
+    highest: float = 20.0,
+    smoothing: float = 0.0,
 ) -> float:
     r"""The power with which held-out votes give the true labels the highest likelihood.
 
     .. math:: t^* = \arg\max_t \sum_x \ln \frac{v_Q(x,y)^t}{\sum_c v_Q(x,c)^t}
 
     A forest grown on few rows is underconfident: it votes for the right class more often than its
-    votes say, and t is above 1. ``lowest`` and ``highest`` are the limits of t.
+    votes say, and t is above 1.
+
+    Parameters
+    ----------
+    held_out : ndarray of shape (n_rows, n_classes)
+    y : ndarray of int of shape (n_rows,)
+    lowest, highest : float
+        Limits of t.
+    smoothing : float, default=0.0
+        Rows of unknown label that are added (label smoothing). A few rows that are all right would
+        have the largest power, whose probabilities are nearly 0 and 1.
+
+    Returns
+    -------
+    power : float
     """
     logits = np.log(np.maximum(held_out, _LOWEST_VOTE))
-    own = logits[np.arange(len(y)), y]
+    unknown = smoothing / (len(y) + smoothing)
+    own = (1.0 - unknown) * logits[np.arange(len(y)), y] + unknown * logits.mean(axis=1)
 
     def loss(log_power: float) -> float:
         power = np.exp(log_power)
@@ -60,6 +82,13 @@ def calibration_power(
     # to infinity.
     best = minimize_scalar(loss, bounds=(np.log(lowest), np.log(highest)), method="bounded")
     return float(np.exp(best.x))
+
+
+def calibrated_by(held_out: Floats, y: NDArray[np.intp]) -> float:
+    """The calibration power that a few held-out rows speak for; 1 without any row."""
+    if len(y) == 0:
+        return 1.0
+    return calibration_power(held_out, y, lowest=LOWEST_POWER, smoothing=_SMOOTHING)
 
 
 def least_power(held_out: Floats, codes: NDArray[np.intp]) -> float:

@@ -35,8 +35,12 @@ class LabeledKFold(BaseCrossValidator):
 
     See Also
     --------
-    labeled_scorer : For splitters that put unlabelled rows into test parts.
-    sklearn.model_selection.StratifiedKFold : What splits the labelled rows.
+    labeled_scorer : For other splitters.
+
+    References
+    ----------
+    .. [1] T. Hastie, R. Tibshirani and J. Friedman, "The elements of statistical learning", 2009,
+           Section 7.10.
 
     Examples
     --------
@@ -117,8 +121,12 @@ def labeled_scorer(
 
     See Also
     --------
-    LabeledKFold : Folds whose test parts hold labelled rows only.
-    sklearn.metrics.get_scorer : Scorers by name.
+    LabeledKFold : A splitter that needs no such scorer.
+
+    References
+    ----------
+    .. [1] T. Hastie, R. Tibshirani and J. Friedman, "The elements of statistical learning", 2009,
+           Section 7.10.
 
     Examples
     --------

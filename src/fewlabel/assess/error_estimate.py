@@ -1,7 +1,7 @@
 r"""About how many of the labels are wrong: one number with limits, after every fit.
 
 The evidence are *held-out votes*: votes for the labelled rows by voters that did not see their
-labels. Four corrections make a good estimate of them:
+labels. Five corrections make a good estimate of them:
 
 - Q, the weights of the voters, was learned from the same rows, which makes them look better than
   they are. So Q is learned anew on bootstrap samples and judged on the rows outside, as in BBC-CV
@@ -11,6 +11,8 @@ labels. Four corrections make a good estimate of them:
   counts as wrong (the Good-Turing estimate of what is unseen).
 - The unlabelled rows have votes, too: the mean doubt of calibrated votes counts as if it came from
   a few more labelled rows.
+- A few labelled rows that are all right do not mean that nothing is wrong: an error that is common
+  on other tables counts as a few rows, too.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from fewlabel._core.arrays import Bools
 from fewlabel._core.checks import check_codes, check_votes
 from fewlabel.assess.calibration import Confidence, calibrated, match_confidence
 from fewlabel.assess.limits import (
@@ -42,15 +45,17 @@ from fewlabel.bounds.statistics import Floats, Ints
 Labels = Literal["random", "per class"]
 
 # Chosen by `python -m benchmarks.promise_study scan --seeds 1000 3999`.
-_CURVE = 0.3  # the error falls about like n**-0.3
+_CURVE = 0.4  # the error falls about like n**-0.4
 _DOUBT_ROWS = 20.0  # labelled rows that the mean doubt of the unlabelled rows is worth
+_PRIOR_ROWS, _PRIOR_ERROR = 4.0, 0.3  # an error that is common, and its weight
 _MORE_ROWS = 2.0  # what it adds to the rows behind the limits
-_CAUTION = 0.25  # how far from the estimate to its upper limit the cautious error is
+_CAUTION = 0.2  # how far from the estimate to its upper limit the cautious error is
 
 # Not measured: the doubt about the rows of one class counts as a few rows.
 _CLASS_ROWS = 4.0
 
 ASSUMES: dict[str, str] = {
+    "known shares": "labelled rows are random within their class; class shares are those given",
     "random": "labelled rows are a random sample of all rows",
     "per class": "labelled rows are random within their class; class shares are estimated",
 }
@@ -74,6 +79,9 @@ class ErrorEstimate:
         For each class the share of wrong labels among rows labelled with it, with limits.
     prevalence : tuple of Share
         For each class its share of the unlabelled rows, with limits.
+    recall : tuple of Share
+        For each class the share of its rows that get its label, with limits; NaN where no labelled
+        row of it could be judged.
     safe : bool
         False if a check speaks against the assumption.
     notes : tuple of str
@@ -92,6 +100,7 @@ class ErrorEstimate:
     assumes: str
     per_class: tuple[Share, ...] = ()
     prevalence: tuple[Share, ...] = ()
+    recall: tuple[Share, ...] = ()
     safe: bool = True
     notes: tuple[str, ...] = ()
 
@@ -139,17 +148,20 @@ def assess_labels(
     errors: Floats | None = None,
     trained_share: float = 1.0,
     labels: Labels = "random",
+    sample: Bools | None = None,
+    class_shares: ClassShares | None = None,
     n_resamples: int = 300,
     random_state: int = 0,
 ) -> Assessment:
     r"""Estimate the share of wrong labels among the unlabelled rows, and the confidence in each.
 
-    .. math:: \hat e = \frac{l\,s^{0.3}\,\bar e + m\,\bar d}{l + m}
+    .. math:: \hat e = \frac{l\,s^{0.4}\,\bar e + m\,\bar d + 4\cdot 0.3}{l + m + 4}
 
     with the mean out-of-sample error :math:`\bar e` of the l labelled rows, the share s of them
     that a held-out voter learned from, and the mean doubt :math:`\bar d` about the labels of the
-    unlabelled rows, by temperature-scaled first votes, which counts as m = 20 rows. The limits are
-    those of Clopper and Pearson.
+    unlabelled rows, by temperature-scaled first votes, which counts as m = 20 rows. An error of
+    30 % counts as 4 rows: a few rows that are all right prove little. The limits are those of
+    Clopper and Pearson.
 
     Parameters
     ----------
@@ -172,6 +184,11 @@ def assess_labels(
         out-of-bag votes.
     labels : {"random", "per class"}, default="random"
         How rows were chosen for labelling: at random, or some of each class.
+    sample : ndarray of bool of shape (n_labeled,), optional
+        The labelled rows that stand for the table. Others teach the voters and Q, but were chosen
+        because they are hard, say, and would bias the estimate. All rows by default.
+    class_shares : ClassShares, optional
+        Shares of the table that the user knows, and those that the votes are for.
     n_resamples : int, default=300
     random_state : int, default=0
 
@@ -202,32 +219,57 @@ def assess_labels(
     votes = held_out[None] if held_out.ndim == 2 else held_out
     codes = check_codes(y, votes.shape[2], votes.shape[1])
     rows = judge(votes, codes, weights, n_resamples=n_resamples, random_state=random_state)
-    if errors is not None:
-        rows = rows._replace(errors=errors)
+    rows = _standing_for_the_table(rows, errors, sample)
     first = check_votes(first_votes)
-    sample = (_random_sample if labels == "random" else _class_samples)(rows, first, predicted)
-    n_judged = len(sample.rows.y)
+    judged, assumes = _sample_of(rows, first, predicted, labels, class_shares or ClassShares())
+    n_judged = len(judged.rows.y)
     if n_judged == 0:
-        unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, ASSUMES[labels])
+        unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, assumes)
         return Assessment(unknown, Confidence(1.0), match_confidence(first, predicted, 1.0))
-    n = kish_size(sample.weight)
-    doubt = 1.0 - sample.seen * float(_of_label(sample.proba, predicted).mean())
-    error = float(np.average(sample.rows.errors, weights=sample.weight)) * trained_share**_CURVE
-    # The doubt is that of the initial votes: it does not know what self-learning mended.
-    m = _DOUBT_ROWS if errors is None else _DOUBT_ROWS / 4
-    value = (n * error + m * doubt) / (n + m)
-    n_limits = _with_variance(value, n + _MORE_ROWS, sample.variance)
+    n = kish_size(judged.weight)
+    doubt = 1.0 - judged.seen * float(_of_label(judged.proba, predicted).mean())
+    error = float(np.average(judged.rows.errors, weights=judged.weight)) * trained_share**_CURVE
+    value = _all_that_is_known(n, error, doubt)
+    n_limits = _with_variance(value, n + _MORE_ROWS, judged.variance)
     low, high = share_limits(value, of_finite_population(n_limits, len(first)))
 
     def match(value: float) -> Confidence:
-        return match_confidence(first, predicted, value, seen=sample.seen, shift=sample.shift)
+        return match_confidence(first, predicted, value, seen=judged.seen, shift=judged.shift)
 
     confidence, cautious = match(value), match(value + _CAUTION * (high - value))
-    per_class = class_errors(sample, predicted, confidence.of(first, predicted), trained_share)
-    estimate = ErrorEstimate(
-        value, low, high, n_judged, ASSUMES[labels], per_class, sample.prevalence
-    )
+    per_class = class_errors(judged, predicted, confidence.of(first, predicted), trained_share)
+    recall = class_recalls(rows, first.shape[1], trained_share)
+    by_class = (per_class, judged.prevalence, recall)
+    estimate = ErrorEstimate(value, low, high, n_judged, assumes, *by_class)
     return Assessment(estimate, confidence, cautious)
+
+
+def _all_that_is_known(n: float, error: float, doubt: float) -> float:
+    """The error of n rows, the doubt about the others and what is common, as one mean."""
+    rows = [n, _DOUBT_ROWS, _PRIOR_ROWS]
+    return float(np.average([error, doubt, _PRIOR_ERROR], weights=rows))
+
+
+def _standing_for_the_table(
+    rows: JudgedRows, errors: Floats | None, sample: Bools | None
+) -> JudgedRows:
+    rows = rows if errors is None else rows._replace(errors=errors)
+    return rows if sample is None else rows.take(sample)
+
+
+class ClassShares(NamedTuple):
+    """Shares of the classes, where they are not simply those of the labelled rows.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_classes,) or None
+        Of the unlabelled rows, if the user knows them.
+    votes : ndarray of shape (n_classes,) or None
+        Those that the votes are for; equal ones make every class count the same.
+    """
+
+    table: Floats | None = None
+    votes: Floats | None = None
 
 
 class _Sample(NamedTuple):
@@ -242,21 +284,62 @@ class _Sample(NamedTuple):
     shift: tuple[float, ...] | None
 
 
-def _random_sample(rows: JudgedRows, first: Floats, predicted: Ints) -> _Sample:
+def _sample_of(
+    rows: JudgedRows, first: Floats, predicted: Ints, labels: Labels, shares: ClassShares
+) -> tuple[_Sample, str]:
+    """The judged rows as a sample, and what that assumes."""
+    if shares.table is not None:
+        return _class_samples(rows, first, predicted, shares), ASSUMES["known shares"]
+    make = _random_sample if labels == "random" else _class_samples
+    return make(rows, first, predicted, shares), ASSUMES[labels]
+
+
+def _random_sample(
+    rows: JudgedRows, first: Floats, predicted: Ints, shares: ClassShares
+) -> _Sample:
     # Rows whose class has no other label stand for classes without any (Good-Turing).
     seen = float(rows.voted.mean()) if len(rows.y) else 1.0
-    prevalence = sampled_prevalence(rows.y, rows.winner, predicted, first.shape[1])
-    power, weight = rows.power, np.ones(len(rows.y))
-    return _Sample(rows, weight, calibrated(first, power), seen, 0.0, prevalence, None)
+    n_classes = first.shape[1]
+    prevalence = sampled_prevalence(rows.y, rows.winner, predicted, n_classes)
+    weight, labeled = np.ones(len(rows.y)), _labeled_shares(rows, n_classes)
+    own_rows, own_first = _for_shares(rows, first, labeled, shares.votes)
+    proba = calibrated(own_first, own_rows.power)
+    shift = None if shares.votes is None else tuple(labeled / shares.votes)
+    return _Sample(rows, weight, proba, seen, 0.0, prevalence, shift)
 
 
-def _class_samples(rows: JudgedRows, first: Floats, predicted: Ints) -> _Sample:
-    n_classes, power = first.shape[1], rows.power
+def _labeled_shares(rows: JudgedRows, n_classes: int) -> Floats:
     counts = np.maximum(np.bincount(rows.y, minlength=n_classes), 0.5)
-    trained = counts / counts.sum()
-    proba = calibrated(first, power)
-    found = em_prevalence(proba, trained)
-    draws = prevalence_draws(rows.votes, rows.y, first, trained)
+    return counts / counts.sum()
+
+
+def _for_shares(
+    rows: JudgedRows, first: Floats, wanted: Floats, votes: Floats | None
+) -> tuple[JudgedRows, Floats]:
+    """Votes for the wanted class shares, of labelled and of unlabelled rows.
+
+    ``votes`` are the shares that they are for; None: the wanted ones. Calibration compares them
+    with the labels, and needs them for the shares that the labels have.
+    """
+    if votes is None:
+        return rows, first
+    voted, own = rows.voted, rows.votes.copy()
+    own[voted] = shifted(own[voted], wanted / votes)
+    return rows._replace(votes=own), shifted(first, wanted / votes)
+
+
+def _class_samples(
+    rows: JudgedRows, first: Floats, predicted: Ints, shares: ClassShares
+) -> _Sample:
+    n_classes = first.shape[1]
+    trained = _labeled_shares(rows, n_classes)
+    own_rows, own_first = _for_shares(rows, first, trained, shares.votes)
+    proba = calibrated(own_first, own_rows.power)
+    if shares.table is None:
+        found = em_prevalence(proba, trained)
+        draws = prevalence_draws(own_rows.votes, rows.y, own_first, trained)
+    else:
+        found, draws = shares.table, shares.table[None]
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
     prevalence = tuple(
         Share(float(p), float(min(p, a)), float(max(p, b))) for p, a, b in zip(found, low, high)
@@ -267,8 +350,9 @@ def _class_samples(rows: JudgedRows, first: Floats, predicted: Ints) -> _Sample:
     weight = (found / np.maximum(n_judged, 1))[judged.y]
     wrong = np.bincount(judged.y, judged.errors, n_classes) / np.maximum(n_judged, 1)
     variance = float(np.var(draws @ wrong))
-    shift = found / trained
-    return _Sample(judged, weight, shifted(proba, shift), 1.0, variance, prevalence, tuple(shift))
+    proba = shifted(proba, found / trained)
+    shift = found / (trained if shares.votes is None else shares.votes)
+    return _Sample(judged, weight, proba, 1.0, variance, prevalence, tuple(shift))
 
 
 def _of_label(proba: Floats, labels: Ints) -> Floats:
@@ -298,4 +382,16 @@ def class_errors(
         doubt = float(1.0 - confidence[labelled].mean())
         value = (n * error + _CLASS_ROWS * doubt) / (n + _CLASS_ROWS)
         found.append(share(value, of_finite_population(n + _MORE_ROWS, int(labelled.sum()))))
+    return tuple(found)
+
+
+def class_recalls(rows: JudgedRows, n_classes: int, trained_share: float) -> tuple[Share, ...]:
+    """For each class the share of its rows that get its label."""
+    found = []
+    for c in range(n_classes):
+        errors = rows.errors[(rows.y == c) & rows.voted]
+        if len(errors) == 0:
+            found.append(Share(float("nan"), 0.0, 1.0))
+            continue
+        found.append(share(1.0 - float(errors.mean()) * trained_share**_CURVE, len(errors)))
     return tuple(found)

@@ -53,8 +53,7 @@ def out_of_bag_votes(ensemble: Any, X: Any) -> Floats:
 
     See Also
     --------
-    cross_fitted_votes : For classifiers without out-of-bag rows.
-    held_out_counts : What such votes are counted for.
+    cross_fitted_votes : For any classifier.
 
     References
     ----------
@@ -121,7 +120,20 @@ def cross_fitted_votes(
 
     See Also
     --------
-    out_of_bag_votes : Without fitting again, for bagged trees.
+    out_of_bag_votes : Without training again, for forests.
+
+    References
+    ----------
+    .. [1] M. Stone, "Cross-validatory choice and assessment of statistical predictions", 1974.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> votes = cross_fitted_votes(LogisticRegression(max_iter=1000), X, y)
+    >>> float((votes.argmax(axis=1) == y).mean()) > 0.9
+    True
     """
     labels = np.asarray(y)
     classes, codes = np.unique(labels, return_inverse=True)
@@ -243,6 +255,6 @@ def held_out_votes(
     return votes, trained_share(len(votes))
 
 
-def trained_share(n: int) -> float:
+def trained_share(n: int, n_splits: int = N_FOLDS) -> float:
     """Share of n rows that a cross-fitted voter learned from."""
-    return 1.0 - 1.0 / max(2, min(N_FOLDS, n))
+    return 1.0 - 1.0 / max(2, min(n_splits, n))

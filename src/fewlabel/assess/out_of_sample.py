@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel.assess.calibration import LOWEST_POWER, calibration_power
+from fewlabel.assess.calibration import calibrated_by
 from fewlabel.bounds.statistics import Floats, Ints
 
 WeightRule = Callable[[Floats, Ints], Floats]
@@ -47,11 +47,9 @@ class JudgedRows(NamedTuple):
 
     @property
     def power(self) -> float:
-        """The most likely calibration power of the votes."""
+        """The most likely calibration power of the votes, see :func:`calibrated_by`."""
         voted = self.voted
-        if not voted.any():
-            return 1.0
-        return calibration_power(self.votes[voted], self.y[voted], lowest=LOWEST_POWER)
+        return calibrated_by(self.votes[voted], self.y[voted])
 
 
 def judge(held_out: Floats, y: Ints, weights: WeightRule | None, **options: int) -> JudgedRows:

@@ -8,14 +8,21 @@ votes: by EM on label probabilities (:func:`em_prevalence`), or by inverting the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
 from fewlabel._core.checks import check_proba
-from fewlabel.assess.calibration import LOWEST_POWER, calibrated, calibration_power
+from fewlabel._core.errors import UserError, listing
+from fewlabel.assess.calibration import calibrated, calibrated_by
 from fewlabel.assess.limits import Share, of_finite_population, share
 from fewlabel.bounds.statistics import Floats, Ints
+
+# Shares that people type are rounded.
+_ROUNDING = 0.011
 
 
 def em_prevalence(
@@ -113,6 +120,52 @@ def black_box_prevalence(y: Ints, held_out: Ints, predicted: Ints, n_classes: in
     return found / total if total > 0 else target
 
 
+def check_priors(priors: Any, classes: NDArray[Any]) -> Floats:
+    """Class shares that a user knows, in the order of the classes.
+
+    Parameters
+    ----------
+    priors : dict or array-like
+        A share for each class by its label (or the text of it), or in the order of ``classes``.
+    classes : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    shares : ndarray of shape (n_classes,)
+
+    Examples
+    --------
+    >>> check_priors({"b": 0.25, "a": 0.75}, np.array(["a", "b"])).tolist()
+    [0.75, 0.25]
+    """
+    if isinstance(priors, Mapping):
+        by_text = {str(label): share for label, share in priors.items()}
+        names = [str(label) for label in classes]
+        if set(by_text) != set(names):
+            absent, unknown = sorted(set(names) - set(by_text)), sorted(set(by_text) - set(names))
+            what = [f"no share of {listing(absent)}"] if absent else []
+            what += [f"no labelled row of {listing(unknown)}"] if unknown else []
+            raise UserError(
+                f"priors must give each class its share. There is {' and '.join(what)}.",
+                f"The classes are {listing(names, 12)}.",
+            )
+        priors = [by_text[name] for name in names]
+    shares = np.asarray(priors, dtype=np.float64)
+    if shares.shape != classes.shape:
+        raise UserError(
+            f"priors must have a share for each of the {len(classes)} classes. Got an array of "
+            f"shape {shares.shape}.",
+            f"The classes are {listing([str(label) for label in classes], 12)}.",
+        )
+    total = float(shares.sum())
+    if not (shares > 0).all() or not abs(total - 1.0) <= _ROUNDING:
+        raise UserError(
+            f"priors must be above 0 and sum to 1. Got {shares.tolist()}, in all {total:.4g}.",
+            "Give the share of every class, such as a=0.95,b=0.05.",
+        )
+    return shares / total
+
+
 def shifted(label_proba: Floats, ratio: Floats) -> Floats:
     r"""Label probabilities under other class shares, :math:`P'(c\mid x) \propto r_c P(c\mid x)`.
 
@@ -160,7 +213,7 @@ def prevalence_draws(
         power = 1.0
         if members:
             rows = np.concatenate([rng.choice(m, size=len(m)) for m in members])
-            power = calibration_power(held_out[rows], y[rows], lowest=LOWEST_POWER)
+            power = calibrated_by(held_out[rows], y[rows])
         sample = votes[rng.integers(len(votes), size=min(max_rows, len(votes)))]
         draw[:] = em_prevalence(calibrated(sample, power), trained_share, tol=1e-4)
     return draws

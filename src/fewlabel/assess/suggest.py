@@ -26,6 +26,20 @@ class Suggestion(NamedTuple):
     gains: Floats
 
 
+def margins_of(votes: Floats) -> Floats:
+    """How far the highest vote of each row is ahead of the second.
+
+    Examples
+    --------
+    >>> margins_of(np.array([[0.75, 0.25], [0.5, 0.5]])).tolist()
+    [0.5, 0.0]
+    """
+    if votes.shape[1] < 2:
+        return np.ones(len(votes))
+    top = np.partition(votes, -2, axis=1)
+    return np.asarray(top[:, -1] - top[:, -2])
+
+
 def next_to_label(votes: Floats, n: int) -> Suggestion:
     r"""Rows whose label would teach most.
 

@@ -127,6 +127,15 @@ class DASForestClassifier(SemiSupervisedClassifier):
     transduction_ : ndarray of shape (n_samples,)
         Given labels of the labelled rows, predicted ones of the others.
 
+    See Also
+    --------
+    SelfLearningClassifier : Self-learning with thresholds from a bound.
+
+    References
+    ----------
+    .. [1] C. Leistner, A. Saffari, J. Santner and H. Bischof, "Semi-supervised random forests",
+           2009.
+
     Examples
     --------
     >>> import numpy as np

@@ -6,13 +6,16 @@ labels (one row for each sample, zero where unlabelled), the label scores are th
 .. math:: F \leftarrow \alpha S F + (1-\alpha) Y, \qquad S = D^{-1/2} W D^{-1/2}.
 
 ``kernel="knn"`` joins each row to its nearest neighbours: S is sparse, and memory and the time of a
-product grow with n·k. ``kernel="rbf"`` is the method as scikit-learn has it, with all n² weights
+product grow with n·k. ``kernel="local"`` gives these edges the weights
+:math:`e^{-\lVert x-z\rVert^2/(s_x s_z)}` with s the distance of the k-th neighbour [2]_.
+``kernel="rbf"`` is the method as scikit-learn has it, with all n² weights
 :math:`e^{-\gamma\lVert x - z\rVert^2}`.
 
 References
 ----------
 .. [1] D. Zhou, O. Bousquet, T. N. Lal, J. Weston, B. Schölkopf, "Learning with local and global
    consistency", NIPS 2004.
+.. [2] L. Zelnik-Manor, P. Perona, "Self-tuning spectral clustering", NIPS 2004.
 """
 
 from __future__ import annotations
@@ -28,7 +31,6 @@ from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
@@ -36,9 +38,19 @@ from sklearn.utils.validation import check_is_fitted
 from fewlabel._core.arrays import Floats
 from fewlabel._core.scikit import Interval, StrOptions
 from fewlabel._core.targets import UNLABELED, encode_target
+from fewlabel.assess.held_out import Fold
 from fewlabel.baselines._base import Codes, SemiSupervisedClassifier, class_prior
+from fewlabel.baselines._graph import (
+    distributions,
+    nearest,
+    normalised_graph,
+    reached_rows,
+    scales_of,
+    spread,
+)
 
 _DENSE_MATRICES = 3  # n × n matrices that scikit-learn's LabelSpreading holds at its peak
+_LEAST_VARIANCE = 1e-6  # of a whitened component, relative to the largest
 _BATCH = 1024  # new rows whose similarities to all training rows are held at once
 
 
@@ -51,20 +63,28 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
 
     Parameters
     ----------
-    kernel : {"knn", "rbf"}, default="knn"
-        "knn": symmetric graph of nearest neighbours, for any number of rows. "rbf": all pairs, by
+    kernel : {"knn", "local", "rbf"}, default="knn"
+        "knn": symmetric graph of nearest neighbours, for any number of rows. "local": the same
+        graph with weights that fall with the distance, measured in that of the k-th neighbours.
+        "rbf": all pairs, by
         scikit-learn's :class:`~sklearn.semi_supervised.LabelSpreading`; it is refused if its three
         n × n matrices would not fit in ``memory_limit``.
     n_neighbors : int, default=10
-        Neighbours k of a row, for "knn" also those that vote on a new row.
+        Neighbours k of a row, for "knn" and "local" also those that vote on a new row.
     gamma : float, default=0.001
         RBF parameter of :math:`e^{-\gamma\lVert x-z\rVert^2}`, for "rbf". The paper writes
         :math:`\sigma` for it.
     alpha : float in (0, 1), default=0.9
         Weight of the neighbours against the given label. scikit-learn's default is 0.2.
+    balanced : bool, default=False
+        Whether the labels of a class share a weight of 1, so that a class with many labels does not
+        reach further than one with few. For "knn" and "local".
     n_components : int or None, default=50
-        For "knn": wider data is projected on this many principal components before neighbours are
-        looked for. None looks for them in all features.
+        For "knn" and "local": wider data is projected on this many principal components before
+        neighbours are looked for. None looks for them in all features.
+    whiten : bool, default=False
+        Whether the principal components are divided by their standard deviations; then rows of any
+        width are projected.
     max_iter : int, default=200
     tol : float, default=1e-3
         Stop when the scores change by less in total (relative to the labels' total of 1 − α for
@@ -87,15 +107,26 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
     n_unreached_ : int
         Training rows that no label reached.
     graph_ : sparse matrix of shape (n_samples, n_samples)
-        S, for "knn".
+        S, for "knn" and "local".
     transduction_ : ndarray of shape (n_samples,)
         Given labels of the labelled rows, predicted ones of the others.
     n_iter_ : int
 
+    See Also
+    --------
+    FewLabelClassifier : Label spreading and other families vote together.
+    sklearn.semi_supervised.LabelSpreading : With a dense graph.
+
     Notes
     -----
-    A new row gets the mean of its neighbours' distributions ("knn"), or the mean over all training
+    A new row gets the mean of its neighbours' distributions ("knn"; weighted as edges for "local"),
+    or the mean over all training
     rows weighted by similarity ("rbf"); the graph is not extended.
+
+    References
+    ----------
+    .. [1] D. Zhou, O. Bousquet, T. N. Lal, J. Weston and B. Schölkopf, "Learning with local and
+           global consistency", 2004.
 
     Examples
     --------
@@ -113,11 +144,13 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
     _sparse = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [StrOptions({"knn", "rbf"})],
+        "kernel": [StrOptions({"knn", "local", "rbf"})],
+        "balanced": ["boolean"],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "gamma": [Interval(Real, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, 1, closed="neither")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "whiten": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
@@ -134,7 +167,9 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         n_neighbors: int = 10,
         gamma: float = 0.001,
         alpha: float = 0.9,
+        balanced: bool = False,
         n_components: int | None = 50,
+        whiten: bool = False,
         max_iter: int = 200,
         tol: float = 1e-3,
         memory_limit: float | None = None,
@@ -147,7 +182,9 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         self.n_neighbors = n_neighbors
         self.gamma = gamma
         self.alpha = alpha
+        self.balanced = balanced
         self.n_components = n_components
+        self.whiten = whiten
         self.max_iter = max_iter
         self.tol = tol
         self.memory_limit = memory_limit
@@ -157,18 +194,20 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         self.verbose = verbose
 
     def _fit(self, X: Any, codes: Codes) -> Floats:
-        scores = self._spread_knn(X, codes) if self.kernel == "knn" else self._spread_rbf(X, codes)
-        return self._distribute(scores, codes)
+        if self.kernel == "rbf":
+            return self._distribute(self._spread_rbf(X, codes), codes)
+        return self._distribute(self._spread_graph(X, codes), codes)
 
     def _distribute(self, scores: Floats, codes: Codes) -> Floats:
+        self._codes = codes
         self.class_prior_ = class_prior(codes, len(self.classes_))
-        self.n_unreached_ = int((~_reached(scores)).sum())
+        self.n_unreached_ = int((~reached_rows(scores)).sum())
         self._log(f"{self.n_iter_} iterations; no label reached {self.n_unreached_} rows")
         self.label_distributions_ = self._to_distributions(scores)
         return self.label_distributions_
 
     def respread(self, y: Any) -> Self:
-        """A classifier for other labels of the same rows, on the graph of this one (``"knn"``).
+        """A classifier for other labels of the same rows, on the graph of this one.
 
         Looking for neighbours is most of the work of ``fit``, and it needs no label.
 
@@ -183,8 +222,7 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
             A new one, fitted; this one stays as it is.
         """
         check_is_fitted(self)
-        if self.kernel != "knn":
-            raise ValueError("respread needs the graph of kernel='knn'. Use fit for other kernels.")
+        self._require_graph("respread")
         other = copy.copy(self)
         codes, other.classes_ = encode_target(y, self.missing_label)
         if len(codes) != len(self.label_distributions_):
@@ -195,22 +233,79 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         other._label_rows(codes, other._distribute(scores, codes))
         return other
 
-    def _spread_knn(self, X: Any, codes: Codes) -> Floats:
+    def _require_graph(self, name: str) -> None:
+        if self.kernel == "rbf":
+            raise ValueError(
+                f"{name} needs the graph of kernel='knn' or 'local'. Got kernel='rbf'."
+            )
+
+    def held_out_votes(self, folds: list[Fold]) -> Floats:
+        """Votes for the labelled rows of ``fit``, each without the labels of its fold.
+
+        Spreading is linear in the labels: those of each fold spread once, side by side, and what a
+        fold's labels contribute is taken away from its rows.
+
+        Parameters
+        ----------
+        folds : list of pairs of ndarray of int
+            Training and test part of each fold, as positions among the labelled rows.
+
+        Returns
+        -------
+        votes : ndarray of shape (n_labeled, n_classes)
+            Zero for rows that are in no fold.
+        """
+        check_is_fitted(self)
+        self._require_graph("held_out_votes")
+        labeled = np.flatnonzero(self._codes != UNLABELED)
+        codes, n_classes = self._codes[labeled], len(self.classes_)
+        sources = np.zeros((len(self._codes), len(folds) + 1, n_classes))
+        fold_of = np.full(len(labeled), len(folds))
+        for fold, (_, test) in enumerate(folds):
+            fold_of[test] = fold
+        sources[labeled, fold_of, codes] = 1.0
+        F = self._spread(self.graph_, sources.reshape(len(sources), -1))
+        F = F.reshape(sources.shape)[labeled]
+        total = F.sum(axis=1)
+        votes = np.zeros((len(labeled), n_classes))
+        for fold, (train, test) in enumerate(folds):
+            known = class_prior(codes[train], n_classes)
+            scores = total[test] - F[test, fold]
+            votes[test] = distributions(self._weigh(scores, known * len(train)), known)
+        return votes
+
+    def _weigh(self, scores: Floats, counts: Floats) -> Floats:
+        """Scores of labels that share a weight of 1 in each class, if they shall."""
+        return scores / np.maximum(counts, 1.0) if self.balanced else scores
+
+    def _spread_graph(self, X: Any, codes: Codes) -> Floats:
         self._projection = self._fit_projection(X)
         self._points = self._project(X)
-        # Without an argument, a row is not its own neighbour.
-        graph = self._nearest(self._points.shape[0] - 1).kneighbors_graph(mode="connectivity")
+        distances, positions = nearest(self._points, self.n_neighbors, n_jobs=self.n_jobs)
+        self._scales = scales_of(distances) if self.kernel == "local" else None
+        weights = self._edges(distances, positions, self._scales)
+        n, k = positions.shape
+        starts = np.arange(0, n * k + 1, k)
+        graph = sparse.csr_matrix((weights.ravel(), positions.ravel(), starts), shape=(n, n))
         self.graph_ = normalised_graph(graph)
         return self._spread_over(self.graph_, codes)
 
-    def _nearest(self, n_others: int) -> NearestNeighbors:
-        n_neighbors = max(min(self.n_neighbors, n_others), 1)
-        return NearestNeighbors(n_neighbors=n_neighbors, n_jobs=self.n_jobs).fit(self._points)
+    def _edges(self, distances: Floats, positions: Any, scales: Floats | None) -> Floats:
+        """Weights of the edges from rows, whose own scales are given, to their neighbours."""
+        if scales is None or self._scales is None:
+            return np.ones_like(distances)
+        edges: Floats = np.exp(-(distances**2) / (scales[:, None] * self._scales[positions]))
+        return edges
 
     def _spread_over(self, graph: sparse.csr_matrix, codes: Codes) -> Floats:
+        n_classes = len(self.classes_)
+        counts = np.bincount(codes[codes != UNLABELED], minlength=n_classes).astype(np.float64)
+        return self._weigh(self._spread(graph, _one_hot(codes, n_classes)), counts)
+
+    def _spread(self, graph: sparse.csr_matrix, sources: Floats) -> Floats:
         scores, self.n_iter_, converged = spread(
             graph,
-            _one_hot(codes, len(self.classes_)),
+            sources,
             alpha=self.alpha,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -220,15 +315,24 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
                 f"Label spreading stopped at max_iter={self.max_iter} before the scores changed by "
                 f"less than tol={self.tol}. Increase max_iter or tol, or decrease alpha.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return scores
 
     def _fit_projection(self, X: Any) -> PCA | None:
         # Fewer components than rows and features: what every solver of PCA can do.
-        if self.n_components is None or self.n_components >= min(X.shape):
+        most = min(X.shape) - 1
+        if self.n_components is None or (self.n_components > most and not self.whiten):
             return None
-        return PCA(self.n_components, random_state=self.random_state).fit(X)
+        n = min(self.n_components, most)
+        if n < 1:
+            return None
+        found = PCA(n, whiten=self.whiten, random_state=self.random_state).fit(X)
+        if self.whiten:  # a direction without any spread is rounding noise
+            spread_out = found.explained_variance_ > _LEAST_VARIANCE * found.explained_variance_[0]
+            if 0 < (kept := int(spread_out.sum())) < n:
+                found = PCA(kept, whiten=True, random_state=self.random_state).fit(X)
+        return found
 
     def _project(self, X: Any) -> Any:
         return X if self._projection is None else self._projection.transform(X)
@@ -258,16 +362,17 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
             )
 
     def _to_distributions(self, scores: Floats) -> Floats:
-        reached = _reached(scores)
-        out = np.tile(self.class_prior_, (len(scores), 1))
-        out[reached] = scores[reached] / scores[reached].sum(axis=1, keepdims=True)
-        return out
+        return distributions(scores, self.class_prior_)
 
     def _scores(self, X: Any) -> Floats:
-        if self.kernel == "knn":
-            n_rows = self._points.shape[0]
-            nearest = self._nearest(n_rows - 1).kneighbors(self._project(X), return_distance=False)
-            return self.label_distributions_[nearest].mean(axis=1)
+        if self.kernel != "rbf":
+            k = min(self.n_neighbors, max(self._points.shape[0] - 1, 1))
+            found = nearest(self._points, k, self._project(X), n_jobs=self.n_jobs)
+            distances, positions = found
+            scales = None if self._scales is None else scales_of(distances)
+            edges = self._edges(distances, positions, scales)
+            votes = np.einsum("nk,nkc->nc", edges, self.label_distributions_[positions])
+            return self._to_distributions(votes)
         scores = np.empty((X.shape[0], len(self.classes_)))
         for batch in gen_batches(len(scores), _BATCH):
             similarity = rbf_kernel(X[batch], self._rows, gamma=self.gamma)
@@ -284,43 +389,11 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         return self._checked_scores(X)
 
 
-def normalised_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
-    """S = D^(-1/2) W D^(-1/2), where W joins two rows if either is a neighbour of the other."""
-    weights = graph.maximum(graph.T).tocsr()
-    degree = np.asarray(weights.sum(axis=1)).ravel()
-    scale = np.zeros_like(degree)
-    np.divide(1.0, np.sqrt(degree), out=scale, where=degree > 0)
-    diagonal = sparse.diags_array(scale)
-    return (diagonal @ weights @ diagonal).tocsr()
-
-
-def spread(
-    S: sparse.csr_matrix, Y: Floats, *, alpha: float, max_iter: int, tol: float
-) -> tuple[Floats, int, bool]:
-    """Iterate F ← αSF + (1−α)Y; the scores, the iterations, and whether the change is below tol.
-
-    The error of F shrinks by α at every product, so the change does too: it bounds the distance to
-    the limit by α/(1−α) times itself.
-    """
-    source = (1.0 - alpha) * Y
-    F = source
-    for iteration in range(1, max_iter + 1):
-        last, F = F, alpha * (S @ F) + source
-        if np.abs(F - last).sum() <= tol * source.sum():
-            return F, iteration, True
-    return F, max_iter, False
-
-
 def _one_hot(codes: Codes, n_classes: int) -> Floats:
     Y = np.zeros((len(codes), n_classes))
     labeled = codes != UNLABELED
     Y[labeled, codes[labeled]] = 1.0
     return Y
-
-
-def _reached(scores: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    total = scores.sum(axis=1)
-    return np.isfinite(total) & (total > 0)
 
 
 def _machine_gib() -> float:

@@ -150,6 +150,10 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
     objective_ : float
         Final objective, summed over the machines.
 
+    See Also
+    --------
+    FewLabelClassifier : This and other families vote together.
+
     Notes
     -----
     ``predict_proba`` is the softmax of the scores over one temperature, chosen by likelihood on
@@ -157,6 +161,11 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
     folds of the labelled rows. The order of the classes is that of the scores, so ``predict`` and
     the largest probability agree. The temperature belongs to the supervised machine; where the
     unlabelled rows move the scores far from it, the votes are as good as that approximation.
+
+    References
+    ----------
+    .. [1] F. Gieseke, A. Airola, T. Pahikkala and O. Kramer, "Fast and simple gradient-based
+           optimization for semi-supervised support vector machines", 2014.
 
     Examples
     --------

@@ -10,13 +10,6 @@ estimate, solve
 
 The labels q are as unfavourable as they can be, so the solution is at least as likely as the
 supervised one **whatever** the true labels are: the inner minimum at :math:`\theta_{sup}` is 0.
-
-References
-----------
-.. [1] M. Loog, "Contrastive pessimistic likelihood estimation for semi-supervised classification",
-   IEEE Transactions on Pattern Analysis and Machine Intelligence 38, 2016.
-.. [2] O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
-   Journal of Multivariate Analysis 88, 2004.
 """
 
 from __future__ import annotations
@@ -175,10 +168,18 @@ class SemiLDAClassifier(SemiSupervisedClassifier):
         Given labels of the labelled rows, predicted ones of the others.
     n_iter_ : int
 
+    See Also
+    --------
+    FewLabelClassifier : This and other families vote together.
+
+    References
+    ----------
+    .. [1] M. Loog, "Contrastive pessimistic likelihood estimation", IEEE TPAMI 38, 2016.
+    .. [2] O. Ledoit and M. Wolf, "A well-conditioned estimator of covariance matrices", 2004.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from fewlabel import SemiLDAClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.normal(-2, 1, (50, 2)), rng.normal(2, 1, (50, 2))])
     >>> y = np.full(100, -1)

@@ -27,7 +27,20 @@ class TrivialBoundWarning(UserWarning):
 
     See Also
     --------
-    c_bound, c_bound_imperfect, pac_bayes_c_bound : They issue it.
+    c_bound : Warns so.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), thm:prob-cbound.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from fewlabel import TrivialBoundWarning, c_bound
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", TrivialBoundWarning)
+    ...     print(c_bound([[0.4, 0.6]], [0]))
+    1.0
     """
 
 

@@ -41,7 +41,7 @@ def kl_divergence(posterior: ArrayLike, prior: ArrayLike | None = None) -> float
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:pac-bayesian-cbound.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.4.
 
     Examples
     --------

@@ -175,7 +175,7 @@ def held_out_counts(y_true: ArrayLike, y_imperfect: ArrayLike, n_classes: int) -
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), eq:mislab-model: what is counted estimates it.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.2.
 
     Examples
     --------
@@ -279,9 +279,8 @@ def expected_counts(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), eq:mislab-model.
-    .. [2] A. P. Dempster, N. M. Laird and D. B. Rubin, "Maximum likelihood from incomplete data via
-       the EM algorithm", 1977.
+    .. [1] A. P. Dawid and A. M. Skene, "Maximum likelihood estimation of observer error-rates
+           using the EM algorithm", 1979.
 
     Examples
     --------

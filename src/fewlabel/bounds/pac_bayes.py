@@ -99,6 +99,12 @@ def mislabeling_interval(
     ----------
     .. [1] Feofanov, Devijver and Amini (2021), prop:pac-bound-mislab-mat.
     .. [2] A. Maurer, "A note on the PAC-Bayesian theorem", 2004.
+
+    Examples
+    --------
+    >>> lower, upper = mislabeling_interval([[90, 5], [10, 95]], 0.05)
+    >>> bool(lower[0, 0] < 0.9 < upper[0, 0])
+    True
     """
     n = check_counts(counts)
     if (n != np.round(n)).any():

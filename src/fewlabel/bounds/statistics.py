@@ -174,8 +174,7 @@ class VoteStatistics:
 
     See Also
     --------
-    transductive_bound : The bounds of votes or of their statistics.
-    search_thresholds : Thresholds from statistics.
+    transductive_bound, optimal_thresholds : Take it in place of votes.
 
     Notes
     -----
@@ -187,7 +186,16 @@ class VoteStatistics:
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:tr-bound-bayes-multi: sums over rows.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 4.
+
+    Examples
+    --------
+    >>> from fewlabel import VoteStatistics, risk_bound
+    >>> votes = [[0.8, 0.2], [0.7, 0.3], [0.4, 0.6]]
+    >>> chunks = [votes[:2], votes[2:]]
+    >>> merged = VoteStatistics.merge(VoteStatistics.from_votes(v, v) for v in chunks)
+    >>> merged.n_rows, round(risk_bound(merged), 6) == round(risk_bound(votes, votes), 6)
+    (3, True)
     """
 
     cells: tuple[ClassCells, ...]

@@ -61,7 +61,19 @@ class Bound:
 
     See Also
     --------
-    bounds_table : All bounds of some votes.
+    bounds_table : Makes a list of them.
+
+    References
+    ----------
+    .. [1] V. Feofanov, E. Devijver and M.-R. Amini, "Multi-class Probabilistic Bounds for
+           Self-learning", 2021.
+
+    Examples
+    --------
+    >>> from fewlabel import bounds_table
+    >>> row = bounds_table([[0.9, 0.1], [0.2, 0.8]], [[0.9, 0.1], [0.2, 0.8]])[0]
+    >>> row.kind, row.applies
+    ('estimate', True)
     """
 
     name: str

@@ -124,6 +124,12 @@ def threshold_curves(
     References
     ----------
     .. [1] Feofanov, Devijver and Amini (2021), (∗).
+
+    Examples
+    --------
+    >>> votes = [[0.8, 0.2], [0.7, 0.3], [0.4, 0.6]]
+    >>> [len(curve.thresholds) for curve in threshold_curves(votes, votes)]
+    [2, 1]
     """
     source = open_cells(votes, label_proba, resolution, above_lowest_prediction=True)
     return [class_curve(cells, j) for j, cells in enumerate(source.cells)]
@@ -161,6 +167,13 @@ def search_thresholds(
     References
     ----------
     .. [1] Feofanov, Devijver and Amini (2021), (∗).
+
+    Examples
+    --------
+    >>> votes = [[0.8, 0.2], [0.7, 0.3], [0.4, 0.6]]
+    >>> thresholds, errors = search_thresholds(votes, votes)
+    >>> thresholds.tolist(), errors.round(3).tolist()
+    ([0.7, 0.6], [0.25, 0.4])
     """
     if criterion not in ("bound", "plug-in"):
         raise ValueError(f"criterion must be 'bound' or 'plug-in'. Got {criterion!r} instead.")

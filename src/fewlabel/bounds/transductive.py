@@ -153,9 +153,7 @@ def transductive_bound(
 
     See Also
     --------
-    confusion_bound, risk_bound, conditional_error_bound : One part of the answer.
-    optimal_thresholds : The thresholds with the smallest bound.
-    tightness : How far the bound can be from the risk.
+    optimal_thresholds, tightness : The smallest bound; how far it can be from the risk.
 
     References
     ----------
@@ -203,16 +201,10 @@ def confusion_bound(
 ) -> Floats:
     r"""Matrix :math:`\mathbf U_\theta` that bounds the confusion matrix (cor:matrix-bound).
 
-    Parameters are those of :func:`transductive_bound`. The spectral norm is
-    ``transductive_bound(...).norm``.
-
     Parameters
     ----------
-    votes : array-like of shape (n_samples, n_classes) or VoteStatistics
-    label_proba : array-like of shape (n_samples, n_classes)
-        Not given with statistics, which contain it.
-    **options
-        ``thresholds``, ``resolution`` and ``tight`` of :func:`transductive_bound`.
+    votes, label_proba, **options
+        As in :func:`transductive_bound`.
 
     Returns
     -------
@@ -225,6 +217,11 @@ def confusion_bound(
     References
     ----------
     .. [1] Feofanov, Devijver and Amini (2021), cor:matrix-bound.
+
+    Examples
+    --------
+    >>> confusion_bound([[0.8, 0.2], [0.4, 0.6]], [[0.8, 0.2], [0.4, 0.6]]).round(2).tolist()
+    [[0.0, 0.33], [0.25, 0.0]]
     """
     return transductive_bound(votes, label_proba, **options).confusion
 
@@ -236,15 +233,10 @@ def risk_bound(
 ) -> float:
     r"""Bound (TB) of the (joint) error rate, :math:`\lVert\mathbf U_\theta^T\mathbf p\rVert_1`.
 
-    Parameters are those of :func:`transductive_bound`.
-
     Parameters
     ----------
-    votes : array-like of shape (n_samples, n_classes) or VoteStatistics
-    label_proba : array-like of shape (n_samples, n_classes)
-        Not given with statistics, which contain it.
-    **options
-        ``thresholds``, ``resolution`` and ``tight`` of :func:`transductive_bound`.
+    votes, label_proba, **options
+        As in :func:`transductive_bound`.
 
     Returns
     -------
@@ -257,6 +249,11 @@ def risk_bound(
     References
     ----------
     .. [1] Feofanov, Devijver and Amini (2021), cor:matrix-bound, (TB).
+
+    Examples
+    --------
+    >>> round(risk_bound([[0.8, 0.2], [0.4, 0.6]], [[0.8, 0.2], [0.4, 0.6]]), 3)
+    0.3
     """
     return transductive_bound(votes, label_proba, **options).risk
 
@@ -268,16 +265,12 @@ def conditional_error_bound(
 ) -> float:
     r"""Bound of the conditional error rate :math:`R_{U|\theta}(B_Q)` (eq:cond-bayes-error).
 
-    How often the majority vote errs among the rows whose vote reaches the threshold. NaN if no
-    row does. Parameters are those of :func:`transductive_bound`.
+    How often the majority vote errs among the rows whose vote reaches the threshold.
 
     Parameters
     ----------
-    votes : array-like of shape (n_samples, n_classes) or VoteStatistics
-    label_proba : array-like of shape (n_samples, n_classes)
-        Not given with statistics, which contain it.
-    **options
-        ``thresholds``, ``resolution`` and ``tight`` of :func:`transductive_bound`.
+    votes, label_proba, **options
+        As in :func:`transductive_bound`.
 
     Returns
     -------
@@ -291,6 +284,12 @@ def conditional_error_bound(
     References
     ----------
     .. [1] Feofanov, Devijver and Amini (2021), eq:cond-bayes-error, (∗).
+
+    Examples
+    --------
+    >>> votes = [[0.8, 0.2], [0.7, 0.3], [0.4, 0.6]]
+    >>> round(conditional_error_bound(votes, votes, thresholds=[0.75, 0.6]), 3)
+    0.405
     """
     return transductive_bound(votes, label_proba, **options).conditional_error
 
@@ -346,6 +345,13 @@ def tightness(
     References
     ----------
     .. [1] Feofanov, Devijver and Amini (2021), prop:tight-bayes-multi.
+
+    Examples
+    --------
+    >>> votes = [[0.8, 0.2], [0.7, 0.3], [0.4, 0.6]]
+    >>> found = tightness(votes, votes)
+    >>> bool((found.actual_gap <= found.gap + 1e-12).all())
+    True
     """
     source = open_cells(votes, label_proba, None)
     u = source.u

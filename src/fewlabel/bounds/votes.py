@@ -54,7 +54,6 @@ def vote_matrix(
 
     See Also
     --------
-    iter_voters : The votes of each voter.
     majority_vote : The class with the most votes.
 
     References
@@ -176,16 +175,14 @@ def _align(proba: Floats, columns: NDArray[np.intp], n_classes: int) -> Floats:
 def majority_vote(votes: ArrayLike) -> NDArray[np.intp]:
     r"""Predictions of the Bayes classifier, :math:`B_Q(x) = \arg\max_c v_Q(x, c)`.
 
-    Ties go to the class that comes first.
-
     Parameters
     ----------
     votes : array-like of shape (n_samples, n_classes)
-        Class votes :math:`v_Q(x, c)`.
 
     Returns
     -------
     codes : ndarray of int of shape (n_samples,)
+        Ties go to the class that comes first.
 
     See Also
     --------
@@ -194,6 +191,11 @@ def majority_vote(votes: ArrayLike) -> NDArray[np.intp]:
     References
     ----------
     .. [1] Feofanov, Devijver and Amini (2021), eq:Bayes-classifier-multi-again.
+
+    Examples
+    --------
+    >>> majority_vote([[0.8, 0.2], [0.4, 0.6]]).tolist()
+    [0, 1]
     """
     return check_votes(votes).argmax(axis=1)
 
@@ -272,12 +274,16 @@ def gibbs_confusion(votes: ArrayLike, label_proba: ArrayLike) -> Floats:
 
     See Also
     --------
-    gibbs_risk : One number instead of a matrix.
-    bayes_confusion : The same of the majority vote.
+    gibbs_risk, bayes_confusion : One number; the same of the majority vote.
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), def:joint-cond-risk and eq:lemma:gibbs:multi.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 3.
+
+    Examples
+    --------
+    >>> gibbs_confusion([[0.8, 0.2], [0.4, 0.6]], [[1, 0], [0, 1]]).round(3).tolist()
+    [[0.0, 0.2], [0.4, 0.0]]
     """
     v = check_votes(votes)
     return _confusion_sums(v, check_label_proba(label_proba, v))
@@ -288,15 +294,12 @@ def bayes_confusion(
 ) -> Floats:
     r"""Transductive joint Bayes confusion matrix :math:`C^{U\wedge\theta}_{B_Q}`.
 
-    .. math::
-        R_{U\wedge\theta}(B_Q,i,j) = \frac{1}{u_i}\sum_x P(Y=i\mid x)\,
-        1\{B_Q(x)=j\}\, 1\{v_Q(x,j)\ge\theta_j\}
+    .. math:: \frac{1}{u_i}\sum_x P(Y=i\mid x)\,1\{B_Q(x)=j\}\, 1\{v_Q(x,j)\ge\theta_j\}
 
     Parameters
     ----------
     votes, label_proba : array-like of shape (n_samples, n_classes)
-    thresholds : float or array-like of shape (n_classes,), optional
-        The vector θ. Zero by default: every prediction counts.
+    thresholds : float or array-like of shape (n_classes,), default=0
 
     Returns
     -------
@@ -305,12 +308,16 @@ def bayes_confusion(
 
     See Also
     --------
-    confusion_bound : A bound of it.
-    gibbs_confusion : The same of a random voter.
+    confusion_bound, gibbs_confusion : A bound of it; the same of a random voter.
 
     References
     ----------
     .. [1] Feofanov, Devijver and Amini (2021), def:joint-cond-risk.
+
+    Examples
+    --------
+    >>> bayes_confusion([[0.8, 0.2], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]).round(3).tolist()
+    [[0.0, 0.357], [0.167, 0.0]]
     """
     v = check_votes(votes)
     return _confusion_sums(_selected(v, thresholds), check_label_proba(label_proba, v))
@@ -346,8 +353,7 @@ def bayes_risk(
 
     See Also
     --------
-    risk_bound : A bound of it.
-    gibbs_risk : The same of a random voter.
+    risk_bound, gibbs_risk : A bound of it; the same of a random voter.
 
     References
     ----------
@@ -383,8 +389,12 @@ def gibbs_risk(votes: ArrayLike, label_proba: ArrayLike) -> float:
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), Section 3: the voter is drawn from Q for each row.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 3.
+
+    Examples
+    --------
+    >>> round(gibbs_risk([[0.8, 0.2], [0.4, 0.6]], [[1, 0], [0, 1]]), 3)
+    0.3
     """
     v = check_votes(votes)
-    proba = check_label_proba(label_proba, v)
-    return float((proba * (1.0 - v)).sum() / len(v))
+    return float((check_label_proba(label_proba, v) * (1.0 - v)).sum() / len(v))

@@ -44,11 +44,28 @@ class DaskRows(Rows):
     out, target, missing_label, resolution, train, layout
         See :class:`fewlabel.chunks.rows.Rows`. All workers must be able to write to ``out``.
 
+    See Also
+    --------
+    UnlabeledRows : Rows on this machine.
+    fewlabel.predict_rows : Labels for further rows.
+
     Notes
     -----
     A worker that dies costs time, not results: the scheduler repeats its tasks elsewhere, from the
     rows and the forests of the earlier rounds. Seeds belong to partitions, so the result is the
     same. What cannot be repaired ends with an error and without a result folder.
+
+    References
+    ----------
+    .. [1] M. Rocklin, "Dask: parallel computation with blocked algorithms and task scheduling",
+           2015.
+
+    Examples
+    --------
+    >>> from fewlabel import DaskRows, SelfLearningClassifier
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> rows = DaskRows("customers/", Client(), target="segment")  # doctest: +SKIP
+    >>> SelfLearningClassifier().fit(X, y, unlabeled=rows)  # doctest: +SKIP
     """
 
     def __init__(

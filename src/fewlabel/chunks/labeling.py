@@ -45,6 +45,30 @@ def predict_rows(classifier: Any, rows: Rows, out: str | Path, *, like: Any = No
     like : optional
         Some rows in the form that the classifier was fitted on (its labelled rows), if that was
         not a NumPy array and the chunks are not in that form themselves.
+
+    See Also
+    --------
+    UnlabeledRows, DaskRows : The rows.
+    bounds_of_rows : The bounds for them.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Algorithm 1.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from fewlabel import SelfLearningClassifier, UnlabeledRows, predict_rows
+    >>> X, y = load_iris(return_X_y=True)
+    >>> rows = UnlabeledRows([X[1::2], X[::2]])
+    >>> forest = RandomForestClassifier(25, random_state=0)
+    >>> clf = SelfLearningClassifier(forest, max_iter=1).fit(X[::6], y[::6], unlabeled=rows)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(predict_rows(clf, rows, Path(folder) / "labels"))
+    150
     """
     check_is_fitted(classifier)
     check_out(out)
@@ -150,6 +174,27 @@ def bounds_of_rows(classifier: Any, rows: Rows, X: Any, y: ArrayLike) -> list[Bo
     classifier : fitted self-learning classifier
     rows : UnlabeledRows or DaskRows
     X, y : the labelled rows of ``fit``
+
+    See Also
+    --------
+    predict_rows : The labels of the rows.
+    fewlabel.bounds_table : The same for rows in memory.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Sections 4 and 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from fewlabel import SelfLearningClassifier, UnlabeledRows, bounds_of_rows
+    >>> X, y = load_iris(return_X_y=True)
+    >>> rows = UnlabeledRows([X[1::2], X[::2]])
+    >>> forest = RandomForestClassifier(25, random_state=0)
+    >>> clf = SelfLearningClassifier(forest, max_iter=1).fit(X[::6], y[::6], unlabeled=rows)
+    >>> {bound.kind for bound in bounds_of_rows(clf, rows, X[::6], y[::6])}
+    {'estimate'}
     """
     check_is_fitted(classifier)
     _check_labeled_rows(classifier, X, y)

@@ -54,6 +54,16 @@ class UnlabeledRows(Rows):
         See :class:`fewlabel.chunks.rows.Rows`: in short, the folder for the labels, and the column
         whose missing values mark unlabelled rows.
 
+    See Also
+    --------
+    DaskRows : Rows on a cluster.
+    labeled_rows : The labelled rows of the same source.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Algorithm 1, whose sums over
+           rows add up over chunks.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -211,6 +221,14 @@ def labeled_rows(
     X : pandas.DataFrame
         All columns but the target, of the labelled rows.
     y : ndarray of shape (n_labeled,)
+
+    See Also
+    --------
+    UnlabeledRows : The other rows of the same source.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Algorithm 1.
 
     Examples
     --------

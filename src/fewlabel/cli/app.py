@@ -27,6 +27,7 @@ app = typer.Typer(
     help="Label a table of which few rows are labelled, and know how wrong the labels are.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -50,7 +51,7 @@ def _root(
 
 def _fit_options(ctx: typer.Context, console: Console) -> FitOptions:
     """The options of ``fit`` and ``columns`` that say how a table is read and learned."""
-    from fewlabel.cli.shares import share
+    from fewlabel.cli.shares import class_shares, share
     from fewlabel.cli.workflow import FitOptions
 
     names = {field.name for field in fields(FitOptions)} & set(ctx.params)
@@ -59,6 +60,8 @@ def _fit_options(ctx: typer.Context, console: Console) -> FitOptions:
         given[name] = given[name] or ()
     if given.get("accept_error") is not None:
         given["accept_error"] = share(given["accept_error"], "--accept-error")
+    if given.get("priors") is not None:
+        given["priors"] = class_shares(given["priors"], "--priors")
     return FitOptions(**given, progress=console.progress, on_round=console.on_round)
 
 
@@ -72,6 +75,9 @@ def fit(
     report: opt.ReportOut = None,
     accept_error: opt.AcceptError = None,
     per_class: opt.PerClass = False,
+    scoring: opt.Scoring = "accuracy",
+    priors: opt.Priors = None,
+    votes: opt.Votes = False,
     text: opt.Text = None,
     category: opt.Category = None,
     date: opt.Date = None,
@@ -139,8 +145,13 @@ def predict(
     out: opt.OutTable = None,
     accept_error: Annotated[
         str | None,
-        typer.Option(help="Share of wrong labels to live with.", show_default="that of the fit"),
+        typer.Option(
+            help="Share of wrong labels to live with.",
+            metavar="SHARE",
+            show_default="that of the fit",
+        ),
     ] = None,
+    votes: opt.Votes = False,
     encoding: opt.Encoding = "utf-8",
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -151,11 +162,11 @@ def predict(
     with console.errors_explained():
         from fewlabel.cli.commands import predict_command
         from fewlabel.cli.shares import share
+        from fewlabel.cli.workflow import PredictOptions
 
         most = None if accept_error is None else share(accept_error, "--accept-error")
-        predict_command(
-            console, model, table, out=out, accept_error=most, encoding=encoding, force=force
-        )
+        options = PredictOptions(most, votes, encoding)
+        predict_command(console, model, table, options, out=out, force=force)
 
 
 @app.command()
@@ -215,6 +226,48 @@ def audit(
         given["confidence"] = share(confidence, "--confidence")
         given["goal"] = None if goal is None else share(goal, "--goal")
         audit_command(console, table, AuditOptions(**given))
+
+
+@app.command()
+def label(
+    ctx: typer.Context,
+    table: opt.TableFile,
+    target: opt.LabelTarget,
+    goal: opt.LabelGoal = "5%",
+    classes: opt.LabelClass = None,
+    given_random: opt.GivenRandom = False,
+    port: opt.Port = 0,
+    no_open: opt.NoOpen = False,
+    host: opt.Host = None,
+    password_file: opt.PasswordFile = None,
+    certificate: opt.Certificate = None,
+    key: opt.CertificateKey = None,
+    store: opt.Store = None,
+    export: opt.Export = None,
+    import_: opt.Import = None,
+    drop: opt.Drop = None,
+    unlabeled: opt.Unlabeled = None,
+    jobs: opt.LabelJobs = None,
+    encoding: opt.Encoding = "utf-8",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Label rows in the browser: those that teach most, then a check that proves the result.
+
+    The page is served on this machine only; its address, with a token, is the first line on
+    standard output. Every answer is stored beside the table before it is acknowledged. The table
+    itself is never changed.
+    """
+    console = Console(quiet=quiet)
+    with console.errors_explained():
+        from fewlabel.cli.label import LabelOptions, label_command
+        from fewlabel.cli.shares import share
+
+        names = {field.name for field in fields(LabelOptions)} & set(ctx.params)
+        given = {name: ctx.params[name] for name in names}
+        given["goal"] = share(goal, "--goal")
+        given["classes"], given["drop"] = tuple(classes or ()), tuple(drop or ())
+        label_command(console, table, LabelOptions(**given, open_browser=not no_open))
 
 
 @app.command()

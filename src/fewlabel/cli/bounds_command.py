@@ -16,10 +16,10 @@ from fewlabel.bounds.realised import realised_error_quantile
 from fewlabel.bounds.thresholds import search_thresholds
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 from fewlabel.bounds.votes import bayes_risk, vote_matrix
-from fewlabel.encoding.plan import first_lines
+from fewlabel.encoding.plan import first_lines, require_name
 from fewlabel.tables.model_files import load_model
 from fewlabel.tables.reading import read_table
-from fewlabel.tables.target_column import require_column, target_labels
+from fewlabel.tables.target_column import target_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +76,7 @@ def bounds_of_table(
         raise UserError("--exact speaks of the probabilities of --proba.", "Add --proba FILE.")
     table = read_table(path, encoding=encoding)
     if truth is not None:
-        require_column(table.column_names, truth, "--truth")
+        require_name(table.column_names, truth, "--truth")
     subject = _of_table(table, truth, path) if model is None else _of_model(table, model)
     if truth is not None:
         subject = _with_truth(table, truth, subject)
@@ -170,7 +170,7 @@ def _of_model(table: pa.Table, path: Path) -> Subject:
     them. The first classifier's do, with the calibration of the fit.
     """
     model = load_model(path)
-    X, notes = model.encoder.encode(table)
+    X, notes = model.features(table)
     first, power = vote_matrix(model.first, X), model.promise.power
     told = f", calibrated on held-out labelled rows (power {power:.2f})," if power != 1.0 else ""
     return Subject(

@@ -88,8 +88,9 @@ def _shown(labelled: LabelledTable) -> list[str]:
     from fewlabel.cli.table_columns import added_names
 
     target = labelled.target
-    hidden = {target, *OWN, *added_names(target)}
-    return [name for name in labelled.table.column_names if name not in hidden]
+    hidden, votes = {target, *OWN, *added_names(target)}, f"{target}_vote_"
+    names = labelled.table.column_names
+    return [name for name in names if name not in hidden and not name.startswith(votes)]
 
 
 def _row_digests(cells: dict[str, list[str]]) -> list[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +14,17 @@ from fewlabel.cli.bounds_command import bounds_of_table
 from fewlabel.cli.console import Console
 from fewlabel.cli.shares import as_option
 from fewlabel.cli.table_columns import plan_table
-from fewlabel.cli.workflow import FitOptions, fit_table, predict_table
+from fewlabel.cli.workflow import FitOptions, PredictOptions, fit_table, predict_table
 from fewlabel.report import format_of, render
 from fewlabel.report.words import (
     about,
     accepted_words,
+    changed_words,
     count,
     error_words,
     learned_sentence,
     percent,
+    recall_words,
     self_learning_words,
     truth_words,
 )
@@ -79,10 +79,12 @@ def fit_command(
 def _refuse_for_folder(options: FitOptions, model: Path | None, report: Path | None) -> None:
     others: dict[str, Any] = {"--model": model, "--report": report, "--truth": options.truth}
     others["--accept-error"] = options.accept_error
+    others["--votes"], others["--priors"] = options.votes or None, options.priors
+    others["--scoring balanced"] = options.scoring if options.scoring == "balanced" else None
     asked = [name for name, value in others.items() if value is not None]
     if asked:
         raise UserError(
-            f"{' and '.join(asked)} cannot be used with a folder: the rows are not kept in memory.",
+            f"{' and '.join(asked)} cannot be used with a folder: its rows are not kept in memory.",
             "Leave it out; --out names the folder for the labels.",
         )
 
@@ -200,7 +202,10 @@ def fit_lines(summary: dict[str, Any], out: str | None) -> list[str]:
         error_words(summary),
         accepted_words(accepted, f"--accept-error {as_option(accepted['max_error'])}"),
     ]
-    added = self_learning_words(summary["promise"])
+    recall = recall_words(summary)
+    if recall:
+        lines.append(recall)
+    added = self_learning_words(summary["promise"]) or changed_words(summary)
     if added:
         lines.insert(1, added)
     checks = accepted["checks"] or accepted["checks_if_none_wrong"]
@@ -232,10 +237,9 @@ def predict_command(
     console: Console,
     model: Path,
     table: Path,
+    options: PredictOptions,
     *,
     out: Path | None,
-    accept_error: float | None,
-    encoding: str,
     force: bool,
 ) -> None:
     """Predict, and write the table with labels."""
@@ -245,13 +249,12 @@ def predict_command(
     files = [out] if out != STANDARD else []
     with Outputs(files, force=force, inputs=[table, model]) as outputs:
         console.progress("reading")
-        loaded: TableModel = _noting(console, lambda: load_model(model))
-        labelled, notes = predict_table(
-            loaded, read_table(table, encoding=encoding), max_error=accept_error
-        )
+        loaded: TableModel = console.noting(lambda: load_model(model))
+        rows = read_table(table, encoding=options.encoding)
+        labelled, notes = predict_table(loaded, rows, options)
         _write(labelled, out, outputs, kind)
     console.done()
-    most = loaded.promise.max_error if accept_error is None else accept_error
+    most = loaded.promise.max_error if options.max_error is None else options.max_error
     told = predicted_counts(labelled, loaded.target, most)
     console.say(f"{count(told['n_rows'], 'row')} labelled.")
     console.say(
@@ -278,15 +281,6 @@ def predicted_counts(labelled: pa.Table, target: str, max_error: float) -> dict[
         "expected_error": float(1 - confidence.mean()) if len(confidence) else None,
         "accepted_error": float(1 - confidence[accepted].mean()) if n_accepted else None,
     }
-
-
-def _noting(console: Console, action: Callable[[], Any]) -> Any:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        answer = action()
-    for warning in caught:
-        console.say(f"! {warning.message}")
-    return answer
 
 
 def bounds_command(console: Console, table: Path, **options: Any) -> None:
@@ -343,7 +337,12 @@ def report_command(
 
 def _stored_summary(source: Path) -> dict[str, Any]:
     if source.suffix != ".json":
-        return load_model(source).summary
+        stored = load_model(source).summary
+        if not stored:
+            raise UserError(
+                f"'{shorten(source)}' keeps no report.", "Save it in Python: clf.report().save(…)."
+            )
+        return stored
     try:
         summary = json.loads(source.read_text(encoding="utf-8"))
         if not {"headline", "classes", "promise", "label_next"} <= set(summary):

@@ -9,7 +9,8 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -71,6 +72,9 @@ class Console:
         """Tell of a round of self-learning, or of a family of voters, when it is complete."""
         if self.quiet:
             return
+        if "training" in record:
+            self._on_start(record)
+            return
         if "iteration" not in record:
             self._on_voter(record)
             return
@@ -85,11 +89,26 @@ class Console:
         else:
             self._tell(f"  {line}")
 
+    def _on_start(self, record: dict[str, Any]) -> None:
+        if self._status is None:
+            return
+        left = record["seconds_left"]
+        about = f", about {left:.0f} s left" if left >= 1 else ""
+        place = f"family {record['position']} of {record['n_families']}"
+        self._status.update(f"training {record['training']} ({place}{about}) …")
+
     def _on_voter(self, record: dict[str, Any]) -> None:
-        if self._status is not None:
-            self._status.update(f"{record['title']}: done in {record['seconds']:.1f} s …")
-        elif record["seconds"] > _LONG:
+        if self._status is None and record["seconds"] > _LONG:
             self._tell(f"  {record['title']}: done in {record['seconds']:.1f} s")
+
+    def noting(self, action: Callable[[], Any]) -> Any:
+        """The answer of an action; what it warned of is told."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            answer = action()
+        for warning in caught:
+            self.say(f"! {warning.message}")
+        return answer
 
     def done(self) -> None:
         """End the line of progress."""

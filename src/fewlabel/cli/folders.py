@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,16 +21,15 @@ from fewlabel.chunks.source import open_chunks
 from fewlabel.cli.table_columns import (
     checked_labels,
     columns_left_out,
-    encode_table,
-    whole_plan,
+    table_encoder,
 )
 from fewlabel.cli.workflow import FitOptions, paper_learner
 from fewlabel.encoding.cells import plain_column
-from fewlabel.encoding.columns import MOSTLY_IN_PART, Column
-from fewlabel.encoding.encoder import TableEncoder
-from fewlabel.encoding.plan import left_out_lines
+from fewlabel.encoding.columns import MOSTLY_IN_PART
+from fewlabel.encoding.encoder import ColumnWarning, TableEncoder
+from fewlabel.encoding.plan import left_out_lines, require_name
 from fewlabel.report.promise_section import error_entry
-from fewlabel.tables.target_column import require_column, target_labels
+from fewlabel.tables.target_column import target_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +94,7 @@ def fit_folder(
         "source": folder.name,
         "target": options.target,
         "learner": "forest",
-        "columns": [column.to_dict() for column in given.plan],
+        "columns": [column.to_dict() for column in given.encoder.plan_],
         "n_labeled": len(given.labels),
         "rounds": clf.history_,
         "n_pseudo_labeled": sum(record["n_selected"] for record in clf.history_),
@@ -111,7 +111,6 @@ class _Labelled(NamedTuple):
     X: NDArray[Any]
     labels: NDArray[Any]
     encoder: TableEncoder
-    plan: list[Column]
     notes: list[str]
 
 
@@ -136,12 +135,14 @@ def _read(folder: Path, options: FitOptions) -> _Labelled:
     leave_out, notes = columns_left_out(head, options)
     rows_seen = _labeled_and_first(head, labeled, options)
     has_label = np.arange(rows_seen.num_rows) < labeled.num_rows
-    encoder, X = encode_table(rows_seen, has_label, leave_out, options)
-    plan = whole_plan(rows_seen, encoder, leave_out)
-    notes = [*left_out_lines(plan, leave_out), *encoder.warned_, *notes]
+    encoder = table_encoder(rows_seen.column_names, leave_out, options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ColumnWarning)  # told with the plan
+        X = encoder.fit_transform(rows_seen, np.where(has_label, 1.0, np.nan))
+    notes = [*left_out_lines(encoder.plan_, leave_out), *encoder.warned_, *notes]
     if options.learner is None:
         notes.append(FOREST_ONLY)
-    return _Labelled(X[has_label], labels, encoder, plan, notes)
+    return _Labelled(X[has_label], labels, encoder, notes)
 
 
 @contextmanager
@@ -170,7 +171,7 @@ def _first_look(folder: Path, options: FitOptions) -> tuple[pa.Table, pa.Table, 
     for name, raw in open_chunks(folder)():
         table = _as_table(raw)
         if not labeled:
-            require_column(table.column_names, options.target, "--target")
+            require_name(table.column_names, options.target, "--target")
         if options.target not in table.column_names:
             raise UserError(
                 f"'{shorten(name)}' has no column '{shorten(options.target)}', which the files "

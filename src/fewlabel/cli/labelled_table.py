@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel.encoding.plan import require_name
 from fewlabel.tables.csv_writing import CHUNK_ROWS
-from fewlabel.tables.target_column import require_column, target_labels
+from fewlabel.tables.target_column import target_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +75,7 @@ def labelled_table(table: pa.Table, target: str | None, population: Population) 
     """Find the labels in a table; a :class:`UserError` says what is missing."""
     target = target or _only_target(table.column_names)
     names = table.column_names
-    require_column(names, f"{target}_label", "--target")
+    require_name(names, f"{target}_label", "--target")
     labels = target_labels(table.column(f"{target}_label"), None, whole=False)
     notes: list[str] = []
     inside = np.ones(table.num_rows, dtype=bool)

@@ -38,7 +38,11 @@ OutTable = Annotated[
 ]
 Truth = Annotated[
     str | None,
-    typer.Option(help="Column with true labels, to check by.", autocompletion=complete_columns),
+    typer.Option(
+        help="Column with true labels, to check by.",
+        metavar="COLUMN",
+        autocompletion=complete_columns,
+    ),
 ]
 
 # --- of one command ---
@@ -47,6 +51,7 @@ Target = Annotated[
     str,
     typer.Option(
         help="Column to fill: its empty cells are the unlabelled rows.",
+        metavar="COLUMN",
         autocompletion=complete_columns,
     ),
 ]
@@ -60,7 +65,9 @@ ReportOut = Annotated[
 Drop = Annotated[
     list[str] | None,
     typer.Option(
-        help="Column not to learn from; may be repeated.", autocompletion=complete_columns
+        help="Column not to learn from; may be repeated.",
+        metavar="COLUMN",
+        autocompletion=complete_columns,
     ),
 ]
 Unlabeled = Annotated[
@@ -84,6 +91,7 @@ MaxTrain = Annotated[
     typer.Option(
         help="Training budget: pseudo-labelled rows to train on in a round; 0 for all.",
         min=0,
+        metavar="ROWS",
         show_default="5,000; forest: 100,000",
     ),
 ]
@@ -99,34 +107,36 @@ Proba = Annotated[
 Exact = Annotated[
     bool, typer.Option("--exact", help="The probabilities of --proba are the true ones.")
 ]
-Source = Annotated[Path, typer.Argument(help="A model file, or a report in JSON.")]
-Format = Annotated[
-    Literal["html", "json", "md"] | None,
-    typer.Option("--format", help="Format; by default that of --out, or md."),
-]
-ReportFile = Annotated[Path | None, typer.Option(help="Write here instead of to the screen.")]
-LabelsPerClass = Annotated[int, typer.Option(help="Labelled rows of each digit.", min=1, max=100)]
 Text = Annotated[
     list[str] | None,
-    typer.Option(help="Column to read as text; may be repeated.", autocompletion=complete_columns),
+    typer.Option(
+        help="Column to read as text; may be repeated.",
+        metavar="COLUMN",
+        autocompletion=complete_columns,
+    ),
 ]
 Category = Annotated[
     list[str] | None,
     typer.Option(
-        help="Column to read as a category; may be repeated.", autocompletion=complete_columns
+        help="Column to read as a category; may be repeated.",
+        metavar="COLUMN",
+        autocompletion=complete_columns,
     ),
 ]
 Date = Annotated[
     list[str] | None,
     typer.Option(
         help="Column to read as a date, with its format if need be: born=%d/%m/%Y.",
+        metavar="COLUMN",
         autocompletion=complete_columns,
     ),
 ]
 Number = Annotated[
     list[str] | None,
     typer.Option(
-        help="Column to read as a number; may be repeated.", autocompletion=complete_columns
+        help="Column to read as a number; may be repeated.",
+        metavar="COLUMN",
+        autocompletion=complete_columns,
     ),
 ]
 Classes = Annotated[
@@ -140,10 +150,27 @@ Fold = Annotated[
         show_default="ask",
     ),
 ]
+Scoring = Annotated[
+    Literal["accuracy", "balanced"],
+    typer.Option(help="What to be good at; balanced: every class counts alike, rare ones too."),
+]
+Priors = Annotated[
+    str | None,
+    typer.Option(
+        help="Shares of the classes in the table, if you know them: a=0.95,b=0.05.",
+        metavar="CLASS=SHARE,…",
+    ),
+]
+Votes = Annotated[
+    bool,
+    typer.Option("--votes", help="Add a column for each class: the calibrated chance of it."),
+]
 AcceptError = Annotated[
     str | None,
     typer.Option(
-        help="Share of wrong labels to live with: labels are accepted for it.", show_default="5%"
+        help="Share of wrong labels to live with: labels are accepted for it.",
+        metavar="SHARE",
+        show_default="5%",
     ),
 ]
 PerClass = Annotated[
@@ -176,4 +203,51 @@ Sequential = Annotated[
 DrawSeed = Annotated[
     int | None,
     typer.Option("--seed", help="Seed of the draw.", min=0, max=2**63, show_default="a new one"),
+]
+LabelTarget = Annotated[
+    str,
+    typer.Option(help="Column with the labels, empty or not.", autocompletion=complete_columns),
+]
+LabelGoal = Annotated[
+    str, typer.Option("--goal", help="Share of wrong labels to live with: when to stop.")
+]
+LabelClass = Annotated[
+    list[str] | None,
+    typer.Option("--class", help="Class to choose from; may be repeated. More can be added later."),
+]
+GivenRandom = Annotated[
+    bool,
+    typer.Option(
+        "--given-random",
+        help="The labels that the table has are of randomly drawn rows: they enter the estimate.",
+    ),
+]
+Port = Annotated[
+    int, typer.Option(help="Port of the page.", min=0, max=65535, show_default="a free one")
+]
+NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")]
+Host = Annotated[
+    str | None,
+    typer.Option(
+        help="Address to serve other machines on; needs a password or a certificate.",
+        show_default="this machine only",
+    ),
+]
+PasswordFile = Annotated[
+    Path | None, typer.Option(help="File with the password that the page asks for.")
+]
+Certificate = Annotated[Path | None, typer.Option(help="TLS certificate, in PEM.")]
+CertificateKey = Annotated[Path | None, typer.Option("--key", help="Its private key.")]
+Store = Annotated[
+    Path | None,
+    typer.Option(help="File for the answers.", show_default="beside the table, .answers.sqlite"),
+]
+Export = Annotated[Path | None, typer.Option(help="Write the answers here, and end.")]
+Import = Annotated[
+    Path | None,
+    typer.Option("--import", help="Add answers from here (or a Label Studio export), and end."),
+]
+LabelJobs = Annotated[
+    int | None,
+    typer.Option("--jobs", help="Processors to learn with.", show_default="all but one"),
 ]

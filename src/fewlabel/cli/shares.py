@@ -34,6 +34,32 @@ def share(text: str, option: str) -> float:
     return value
 
 
+def class_shares(text: str, option: str) -> dict[str, float]:
+    """Shares of classes as people write them: ``a=0.95,b=0.05``.
+
+    A comma or an equals sign in a class's name may stand there as it is: the last = of a part
+    ends the name, and a part without one belongs to the next.
+
+    Examples
+    --------
+    >>> class_shares("sky=95%, cloud, dark=0.05", "--priors")
+    {'sky': 0.95, 'cloud, dark': 0.05}
+    """
+    found: dict[str, float] = {}
+    before = ""
+    for part in text.split(","):
+        name, equals, value = (before + part).rpartition("=")
+        before = "" if equals else f"{before}{part},"
+        if equals:
+            found[name.strip()] = share(value, option)
+    if before or not found or "" in found:
+        raise UserError(
+            f"{option} must give each class its share. Got '{shorten(text)}'.",
+            "Write it as a=0.95,b=0.05.",
+        )
+    return found
+
+
 def as_option(value: float) -> str:
     """A share as it is typed: 5%.
 

@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.errors import UserError, listing
 from fewlabel.encoding.columns import Column
-from fewlabel.encoding.encoder import TableEncoder
+from fewlabel.encoding.encoder import ColumnWarning, TableEncoder
+from fewlabel.encoding.plan import require_name
 from fewlabel.tables.reading import read_table
 from fewlabel.tables.target_column import (
     check_labels,
     check_not_regression,
     fold_labels,
-    require_column,
     target_labels,
 )
 
@@ -37,9 +36,12 @@ def plan_table(path: Path, options: FitOptions) -> tuple[list[Column], list[str]
     table = read_table(path, encoding=options.encoding)
     leave_out, notes = columns_left_out(table, options)
     labels, _ = given_labels(table, options)
-    labeled = np.array([label is not None for label in labels])
-    encoder, X = encode_table(table, labeled, leave_out, options)
-    return whole_plan(table, encoder, leave_out), [*notes, *encoder.warned_], X.shape[1]
+    sparse = options.learner != "forest"
+    encoder = table_encoder(table.column_names, leave_out, options, sparse=sparse)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ColumnWarning)  # told with the plan
+        n_features = encoder.fit_transform(table, labels).shape[1]
+    return encoder.plan_, [*notes, *encoder.warned_], n_features
 
 
 def given_labels(table: pa.Table, options: FitOptions) -> tuple[NDArray[Any], dict[str, str]]:
@@ -64,10 +66,10 @@ def checked_labels(
 def columns_left_out(table: pa.Table, options: FitOptions) -> tuple[dict[str, str], list[str]]:
     """Columns that are no features and why; remarks for the report."""
     names = table.column_names
-    require_column(names, options.target, "--target")
+    require_name(names, options.target, "--target")
     leave_out = {options.target: "the target"}
     if options.truth is not None:
-        require_column(names, options.truth, "--truth")
+        require_name(names, options.truth, "--truth")
         if options.truth == options.target:
             raise UserError(
                 "--truth and --target name the same column.",
@@ -76,11 +78,14 @@ def columns_left_out(table: pa.Table, options: FitOptions) -> tuple[dict[str, st
             )
         leave_out[options.truth] = "the truth: used to check the result only"
     for name in options.drop:
-        require_column(names, name, "--drop")
+        require_name(names, name, "--drop")
         if name == options.target:
             raise UserError("--drop names the target.", "Drop other columns only.")
         leave_out.setdefault(name, "dropped on request")
-    own = earlier_output(names, options.target)
+    classes = sorted({x for x in target_labels(table.column(options.target), None) if x})
+    own = earlier_output(names, options.target, classes)
+    if options.votes:
+        check_free([f"{options.target}_vote_{name}" for name in classes], names, own)
     leave_out.update((name, "an earlier output of fewlabel") for name in own)
     notes = [f"Columns of an earlier output were replaced: {listing(own)}."] if own else []
     return leave_out, notes
@@ -91,62 +96,45 @@ def added_names(target: str) -> list[str]:
     return [f"{target}_{name}" for name in ADDED]
 
 
-def earlier_output(names: Sequence[str], target: str) -> list[str]:
+def earlier_output(names: Sequence[str], target: str, classes: Sequence[str] = ()) -> list[str]:
     """Columns of an earlier output, which are replaced; raise if a user's own is named so."""
     added = added_names(target)
     own = [name for name in added if name in names]
-    if own and not set(added) - set(own) <= {f"{target}_origin"}:
+    if not own:
+        return []
+    if not set(added) - set(own) <= {f"{target}_origin"}:
+        check_free(added, names, ())
+    return own + [name for name in (f"{target}_vote_{c}" for c in classes) if name in names]
+
+
+def check_free(added: Sequence[str], names: Sequence[str], replaced: Sequence[str]) -> None:
+    """Raise if a column of the user's own is named like one that is added."""
+    taken = [name for name in added if name in names and name not in replaced]
+    if taken:
         raise UserError(
-            f"The table has columns of its own where the result is written: {listing(own)}.",
+            f"The table has columns of its own where the result is written: {listing(taken)}.",
             "Rename them: columns of yours are never replaced.",
         )
-    return own
 
 
-def encode_table(
-    table: pa.Table, labeled: NDArray[np.bool_], leave_out: dict[str, str], options: FitOptions
-) -> tuple[TableEncoder, NDArray[Any]]:
-    """The fitted encoder of a table without the columns that are no features, and the features.
+def table_encoder(
+    names: Sequence[str], leave_out: dict[str, str], options: FitOptions, *, sparse: bool = False
+) -> TableEncoder:
+    """The encoder that the options ask for.
 
-    ``leave_out`` is what :func:`columns_left_out` gives, ``labeled`` which rows have a label.
+    ``leave_out`` is what :func:`columns_left_out` gives, ``names`` those of the table's columns;
+    ``sparse``: whether the learner takes sparse rows.
     """
-    names = [name for name in table.column_names if name not in leave_out]
+    dates = dict(_date_format(name, names) for name in options.date)
     kinds = {"text": options.text, "category": options.category, "number": options.number}
-    dates = dict(_date_format(name, table.column_names) for name in options.date)
-    given = [*(name for named in kinds.values() for name in named), *dates]
     for option, named in [*kinds.items(), ("date", dates)]:
         for name in named:
-            require_column(table.column_names, name, f"--{option}")
-    reserved = [name for name in given if name in leave_out]
-    if reserved:
-        why = leave_out[reserved[0]]
-        raise UserError(
-            f"Column '{shorten(reserved[0])}' is named for a kind, and it is {why}.",
-            "Name each column once.",
-        )
-    encoder = TableEncoder(
-        text=options.text,
-        category=options.category,
-        number=options.number,
-        date=dates,
-        missing_label=None,
-    )
-    y = np.where(labeled, 1.0, np.nan)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # told with the plan
-        return encoder, encoder.fit_transform(table.select(names), y)
+            require_name(names, name, f"--{option}")
+    encoder = TableEncoder(date=dates, drop=leave_out, sparse=sparse, missing_label=None)
+    return encoder.set_params(**kinds)
 
 
 def _date_format(given: str, names: Sequence[str]) -> tuple[str, str | None]:
     """Column and format of ``born`` or ``born=%d/%m/%Y``; a column's own name may have a =."""
     name, equals, form = given.rpartition("=")
     return (name, form) if equals and given not in names else (given, None)
-
-
-def whole_plan(table: pa.Table, encoder: TableEncoder, leave_out: dict[str, str]) -> list[Column]:
-    """The encoder's plan together with the columns that it did not see."""
-    planned = {column.name: column for column in encoder.plan_}
-    return [
-        planned.get(name) or Column(name, "left out", leave_out[name])
-        for name in table.column_names
-    ]

@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from fewlabel._core.arrays import Ints
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.assess.promise import Promise
+from fewlabel.assess.calibration import Confidence
+from fewlabel.assess.prevalence import check_priors
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.cli.table_columns import (
+    check_free,
     columns_left_out,
     earlier_output,
-    encode_table,
     given_labels,
-    whole_plan,
+    table_encoder,
 )
-from fewlabel.encoding.columns import Column
-from fewlabel.encoding.encoder import TableEncoder
+from fewlabel.encoding.encoder import ColumnWarning, TableEncoder
 from fewlabel.encoding.plan import first_lines, left_out_lines
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.few_label import FewLabelClassifier
@@ -64,7 +64,8 @@ class FitOptions:
     nothing, but then labels that look like such a mark are refused. ``classes``: numbers of many
     values are classes; ``fold_labels``: see :func:`fewlabel.tables.target_column.fold_labels`.
     ``accept_error``: the share of wrong labels that one can live with; None is 5 %. ``per_class``:
-    some rows of each class were labelled, not a random sample.
+    some rows of each class were labelled, not a random sample. ``scoring``, ``priors``: see
+    :class:`FewLabelClassifier`. ``votes``: add the calibrated chance of each class.
     """
 
     target: str
@@ -84,6 +85,9 @@ class FitOptions:
     max_train: int | None = None
     accept_error: float | None = None
     per_class: bool = False
+    scoring: Literal["accuracy", "balanced"] = "accuracy"
+    priors: dict[str, float] | None = None
+    votes: bool = False
     encoding: str = "utf-8"
     progress: Callable[[str], None] = field(default=lambda text: None)
     on_round: Callable[[dict[str, Any]], None] | None = None
@@ -92,6 +96,18 @@ class FitOptions:
     def max_error(self) -> float:
         """The share of wrong labels that one can live with."""
         return ACCEPT_ERROR if self.accept_error is None else self.accept_error
+
+
+class PredictOptions(NamedTuple):
+    """How to label a new table; see ``fewlabel predict --help``.
+
+    ``max_error``: the share of wrong labels that one can live with; None is that of the fit.
+    ``votes``: add the calibrated chance of each class.
+    """
+
+    max_error: float | None = None
+    votes: bool = False
+    encoding: str = "utf-8"
 
 
 @dataclass(frozen=True)
@@ -104,59 +120,70 @@ class FitResult:
     left_out: list[str]
 
 
-class _Input(NamedTuple):
-    """A table, its labels and features, and what to tell about them."""
+class TableInput(NamedTuple):
+    """A table, its labels, how to encode it, and what to tell about it."""
 
     table: pa.Table
     labels: NDArray[Any]
     truth: NDArray[Any] | None
-    encoder: TableEncoder
-    X: NDArray[Any]
-    plan: list[Column]
     leave_out: dict[str, str]
+    encoder: TableEncoder
     notes: list[str]
+    priors: dict[str, float] | None = None
 
 
 def fit_table(path: Path, options: FitOptions) -> FitResult:
     """Learn the target column of a table from its filled cells, and fill the others."""
     start = time.perf_counter()
     given = _read(path, options)
-    clf, caught = _learn(given.X, given.labels, options)
-    clf.name_features(given.encoder.get_feature_names_out().tolist())
+    clf, caught = _learn(given, options)
     options.progress("estimating the error")
-    summary = _summary(path.name, given, clf, options, caught)
+    return fit_result(path.name, given, clf, options, caught, start)
+
+
+def fit_result(
+    name: str,
+    given: TableInput,
+    clf: SelfLearner,
+    options: FitOptions,
+    caught: list[str],
+    start: float,
+) -> FitResult:
+    """Labelled table, model and summary of a classifier that was fitted on a table."""
+    encoder: TableEncoder = clf.table_encoder_  # type: ignore[assignment]
+    notes = [*given.notes, *encoder.warned_, *caught]
+    summary = _summary(name, given, clf, options, notes)
+    summary["data"]["columns"] = [column.to_dict() for column in encoder.plan_]
     summary["settings"]["learner"] = options.learner or "mixed"
     summary["settings"]["seconds"] = round(time.perf_counter() - start, 2)
-    model = TableModel(
-        encoder=given.encoder,
-        first=clf.initial_estimator_,
-        final=clf.estimator_,
-        promise=Promise.of(clf.assessment_, clf.paper_bounds_.power, options.max_error),
+    model = TableModel.of(
+        clf,
         target=options.target,
+        max_error=options.max_error,
         summary=without_cells(summary),
     )
     return FitResult(
-        table=_with_labels(with_notation(given.table, given.plan), clf, options),
+        table=_with_labels(with_notation(given.table, encoder.plan_), clf, options),
         model=model,
         summary=summary,
-        left_out=left_out_lines(given.plan, given.leave_out),
+        left_out=left_out_lines(encoder.plan_, given.leave_out),
     )
 
 
-def _read(path: Path, options: FitOptions) -> _Input:
+def _read(path: Path, options: FitOptions) -> TableInput:
     options.progress(f"reading {path.name}")
     table = read_table(path, encoding=options.encoding)
     leave_out, notes = columns_left_out(table, options)
     labels, names = given_labels(table, options)
+    priors = _priors(labels, options, names)
     truth = _truth(table, labels, options, names)
-    labeled = np.array([label is not None for label in labels])
-    encoder, X = encode_table(table, labeled, leave_out, options)
-    plan = whole_plan(table, encoder, leave_out)
-    return _Input(table, labels, truth, encoder, X, plan, leave_out, [*notes, *encoder.warned_])
+    sparse = options.learner != "forest"
+    encoder = table_encoder(table.column_names, leave_out, options, sparse=sparse)
+    return TableInput(table, labels, truth, leave_out, encoder, notes, priors)
 
 
 def _summary(
-    name: str, given: _Input, clf: SelfLearner, options: FitOptions, caught: list[str]
+    name: str, given: TableInput, clf: SelfLearner, options: FitOptions, notes: list[str]
 ) -> dict[str, Any]:
     target = options.target
     return summarize(
@@ -168,10 +195,9 @@ def _summary(
             "source": name,
             "target": target,
             "target_type": type_of(given.table.column(target)),
-            "columns": [column.to_dict() for column in given.plan],
         },
         show_rows=lambda rows: _cells(given.table, rows, leave_out={target, options.truth}),
-        notes=[*given.notes, *caught],
+        notes=notes,
     )
 
 
@@ -202,24 +228,43 @@ def _truth(
     return truth
 
 
+def _priors(
+    labels: NDArray[Any], options: FitOptions, names: dict[str, str]
+) -> dict[str, float] | None:
+    """The shares that the user knows, by the classes' names; raise if they do not fit them."""
+    if options.priors is None:
+        return None
+    classes = np.unique([label for label in labels if label is not None])
+    priors = options.priors
+    if options.fold_labels:
+        ways = names | {str(label): str(label) for label in classes}
+        priors = dict(zip(folded(np.array([*priors], dtype=object), ways), priors.values()))
+    check_priors(priors, classes)
+    return priors
+
+
 # --- learning --------------------------------------------------------------------------------
 
 
-def _learn(
-    X: NDArray[Any], labels: NDArray[Any], options: FitOptions
-) -> tuple[SelfLearner, list[str]]:
+def _learn(given: TableInput, options: FitOptions) -> tuple[SelfLearner, list[str]]:
     """A fitted classifier, and what it warned of."""
-    clf: SelfLearner = (
-        paper_learner(options) if options.learner == "forest" else _mixed_learner(options)
-    )
+    forest = options.learner == "forest"
+    clf: SelfLearner = paper_learner(options) if forest else _mixed_learner(options)
+    if given.priors is not None:
+        clf.set_params(priors=given.priors)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        clf.fit(X, labels)
+        clf.set_params(table=given.encoder).fit(given.table, given.labels)
     return clf, _for_users(caught)
 
 
 def paper_learner(options: FitOptions) -> SelfLearningClassifier:
     """The paper's: one forest."""
+    if options.scoring == "balanced" or options.priors is not None:
+        raise UserError(
+            "--scoring and --priors are for the mixed vote, not for the forest.",
+            "Leave them out, or use --learner mixed.",
+        )
     options.progress("training the first forest")
     budget = MAX_TRAIN if options.max_train is None else options.max_train
     return SelfLearningClassifier(max_train=budget or None, **_common(options))
@@ -227,7 +272,7 @@ def paper_learner(options: FitOptions) -> SelfLearningClassifier:
 
 def _mixed_learner(options: FitOptions) -> FewLabelClassifier:
     options.progress(f"training {len(FAMILIES)} families of voters")
-    clf = FewLabelClassifier(**_common(options))
+    clf = FewLabelClassifier(scoring=options.scoring, **_common(options))
     if options.max_train is not None:
         clf.set_params(max_train=options.max_train or None)
     if options.policy == "curriculum":
@@ -250,33 +295,36 @@ def _for_users(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     """Warnings to tell, each once; those of libraries to programmers are not among them.
 
     That a family stopped before its last digit settled is no news to a user, who cannot change it:
-    its held-out accuracy, and so its weight, is that of the voter as it is.
+    its held-out accuracy, and so its weight, is that of the voter as it is. What the encoder found
+    is told with the plan.
     """
+    silent = (ConvergenceWarning, ColumnWarning)
     told = [
         str(w.message)
         for w in caught
-        if issubclass(w.category, UserWarning) and not issubclass(w.category, ConvergenceWarning)
+        if issubclass(w.category, UserWarning) and not issubclass(w.category, silent)
     ]
     return list(dict.fromkeys(told))
 
 
 def predict_table(
-    model: TableModel, table: pa.Table, max_error: float | None = None
+    model: TableModel, table: pa.Table, options: PredictOptions
 ) -> tuple[pa.Table, list[str]]:
-    """Label the rows of a new table; also what to tell about its cells.
-
-    ``max_error``: the share of wrong labels that one can live with; that of the fit by default.
-    """
-    X, notes = model.encoder.encode(table)
+    """Label the rows of a new table; also what to tell about its cells."""
+    X, notes = model.features(table)
     label = vote_matrix(model.final, X).argmax(axis=1)
     first = vote_matrix(model.first, X)
     columns = {
         "label": model.final.classes_[label],
         "confidence": np.round(model.promise.confidence(first, label), 6),
-        "accepted": model.promise.accepted(first, label, max_error),
+        "accepted": model.promise.accepted(first, label, options.max_error),
     }
+    classes = [str(name) for name in model.classes]
+    if options.votes:
+        columns |= vote_columns(model.promise.rule, first, classes)
     kind = model.summary.get("data", {}).get("target_type", "string")
-    table = append_columns(with_notation(table, model.plan), columns, model.target, kind)
+    table = with_notation(table, model.plan)
+    table = append_columns(table, columns, model.target, kind, classes)
     return table, first_lines(notes)
 
 
@@ -294,19 +342,38 @@ def _with_labels(table: pa.Table, clf: SelfLearner, options: FitOptions) -> pa.T
         "confidence": np.where(rounds == 0, np.nan, np.round(clf.confidence_, 6)),
         "accepted": clf.accept(options.max_error),
     }
-    return append_columns(table, columns, options.target, type_of(table.column(options.target)))
+    classes = [str(name) for name in clf.classes_]
+    if options.votes:
+        votes = vote_columns(clf.assessment_.promise.rule, clf.initial_votes_, classes)
+        for name, of_unlabeled in votes.items():
+            columns[name] = np.full(len(rounds), np.nan)
+            columns[name][rounds != 0] = of_unlabeled
+    kind = type_of(table.column(options.target))
+    return append_columns(table, columns, options.target, kind, classes)
+
+
+def vote_columns(rule: Confidence, votes: Floats, classes: Sequence[str]) -> dict[str, Floats]:
+    """The calibrated chance of each class, by column; that of a row's label is its confidence."""
+    chances = np.round(rule.seen * rule.label_proba(votes), 6)
+    return {f"vote_{name}": column for name, column in zip(classes, chances.T)}
 
 
 def append_columns(
-    table: pa.Table, columns: dict[str, NDArray[Any]], target: str, kind: str = "string"
+    table: pa.Table,
+    columns: dict[str, NDArray[Any]],
+    target: str,
+    kind: str = "string",
+    classes: Sequence[str] = (),
 ) -> pa.Table:
     """Add columns named after the target; those of an earlier output are replaced.
 
-    ``kind`` is the type of the target, which its labels get.
+    ``kind`` is the type of the target, which its labels get; ``classes``, whose columns of votes
+    may be there from an earlier output.
     """
     import pyarrow as pa
 
-    own = earlier_output(table.column_names, target)
+    own = earlier_output(table.column_names, target, classes)
+    check_free([f"{target}_{name}" for name in columns], table.column_names, own)
     table = table.drop_columns(own) if own else table
     for name, values in columns.items():
         # NaN becomes an empty cell.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,12 +21,17 @@ from fewlabel.encoding.columns import MOSTLY, Column
 from fewlabel.encoding.features import features_of
 from fewlabel.encoding.frames import as_table, column_names, needs_encoding
 from fewlabel.encoding.plan import Asked, date_pairs, first_lines, make_plan, with_pairs
+from fewlabel.encoding.treatments import without_vectors
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _MANY_ODD = 10
 _UNTOUCHED = "used as it is"
+
+
+class ColumnWarning(UserWarning):
+    """Columns that know which rows are labelled, or cells that cannot be read as planned."""
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -41,11 +48,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     date : list of str or dict, optional
         The same for dates; a dict gives each column its format, such as ``"%d/%m/%Y"``, or
         None.
-    drop : list of str, optional
-        Columns not to use.
+    drop : list of str or dict, optional
+        Columns not to use; a dict gives each the reason that the plan tells.
     text_encoder : transformer, optional
         Encodes the texts of a column instead of skrub's ``StringEncoder``; any object with ``fit``
         and ``transform`` that takes a list of texts, or one of skrub's encoders.
+    sparse : bool, default=False
+        Whether a table of texts alone becomes sparse tf-idf instead of singular vectors of it.
+        ``FewLabelClassifier`` asks for it: some of its families learn more from single words.
     missing_label : object, default="auto"
         What marks an unlabelled row in ``y``; "auto" takes -1, NaN, None and pd.NA.
     random_state : int, default=0
@@ -64,6 +74,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     --------
     needs_encoding : Whether rows are numbers already.
     skrub.TableVectorizer : Without plans in words, notations of numbers and leakage.
+
+    References
+    ----------
+    .. [1] P. Cerda and G. Varoquaux, "Encoding high-cardinality string categorical variables",
+           2020.
 
     Examples
     --------
@@ -86,8 +101,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         category: Iterable[str] | None = None,
         date: Iterable[str] | Mapping[str, str | None] | None = None,
         number: Iterable[str] | None = None,
-        drop: Iterable[str] | None = None,
+        drop: Iterable[str] | Mapping[str, str] | None = None,
         text_encoder: Any = None,
+        sparse: bool = False,
         missing_label: object = "auto",
         random_state: int | None = 0,
     ) -> None:
@@ -97,6 +113,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.number = number
         self.drop = drop
         self.text_encoder = text_encoder
+        self.sparse = sparse
         self.missing_label = missing_label
         self.random_state = random_state
 
@@ -143,7 +160,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         features, notes = self.encode(X)
         if notes:
-            warnings.warn("; ".join(first_lines(notes)), stacklevel=2)
+            warnings.warn("; ".join(first_lines(notes)), ColumnWarning, stacklevel=2)
         return features
 
     def encode(self, X: Any, *, readable: float = MOSTLY) -> tuple[Any, list[str]]:
@@ -177,7 +194,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if column.kind == "date":
                 days[column.name] = values
         blocks += self._differences(days)
-        return np.hstack(blocks), notes
+        return _side_by_side(blocks), notes
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features.
@@ -208,7 +225,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.asarray(table.column_names, dtype=object)
         labeled = self._labeled(y)
         plan, self.warned_ = make_plan(table, asked, labeled)
-        self._tell(plan, asked)
+        self._tell(plan)
         self.pairs_ = date_pairs(plan)
         self.plan_ = with_pairs(plan, self.pairs_)
         return self._fit_features(table)
@@ -221,14 +238,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.plan_ = [Column(str(name), "number", _UNTOUCHED, "its type") for name in self.names_]
         return X
 
-    def _fit_features(self, table: pa.Table) -> NDArray[np.float32]:
+    def _fit_features(self, table: pa.Table) -> Any:
         self.features_, blocks, days = [], [], {}
-        for column in self.plan_:
+        kinds = {column.kind for column in self.plan_ if column.used}
+        sparse = self.sparse and self.text_encoder is None and kinds == {"text"}
+        for i, column in enumerate(self.plan_):
             if not column.used:
                 continue
             cells = plain_column(table.column(column.name))
             values = self._read(column, cells)
-            features = features_of(column, self.text_encoder, self.random_state)
+            features = features_of(column, self.text_encoder, self.random_state, sparse=sparse)
+            if sparse:
+                self.plan_[i] = replace(column, treatment=without_vectors(column.treatment))
             blocks.append(features.fit(cells, values))
             self.features_.append(features)
             if column.kind == "date":
@@ -236,7 +257,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.gaps_ = {f"{a} to {b}": _median(days[b] - days[a]) for a, b in self.pairs_}
         names = [name for features in self.features_ for name in features.names_]
         self.names_ = _different([*names, *(f"{pair} (days)" for pair in self.gaps_)])
-        return np.hstack([*blocks, *self._differences(days)])
+        return _side_by_side([*blocks, *self._differences(days)])
 
     def _labeled(self, y: Any) -> NDArray[np.bool_] | None:
         if y is None:
@@ -247,14 +268,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return None
         return labeled if labeled.any() and not labeled.all() else None
 
-    def _tell(self, plan: list[Column], asked: Asked) -> None:
+    def _tell(self, plan: list[Column]) -> None:
         """Warn of columns that know which rows are labelled."""
         told = [
             f"column '{shorten(c.name)}' was left out: {c.treatment}" for c in plan if _leaks(c)
         ]
         lines = first_lines([*told, *self.warned_])
         if lines:
-            warnings.warn("; ".join(lines), stacklevel=4)
+            warnings.warn("; ".join(lines), ColumnWarning, stacklevel=4)
 
     # --- rows ---------------------------------------------------------------------------------
 
@@ -293,6 +314,13 @@ def column_names_of(X: Any) -> list[str]:
     if len(shape) != 2 and not hasattr(X, "name"):
         return []
     return column_names(X)
+
+
+def _side_by_side(blocks: list[Any]) -> Any:
+    """All features; sparse if every block is."""
+    if all(issparse(block) for block in blocks):
+        return hstack(blocks, format="csr")
+    return np.hstack(blocks, dtype=np.float32)
 
 
 def _leaks(column: Column) -> bool:
@@ -349,6 +377,4 @@ def _check_readable(
 
 
 def _equals(cells: pa.ChunkedArray, column: Column, sentinel: float) -> NDArray[np.bool_]:
-    from dataclasses import replace
-
     return np.asarray(replace(column, sentinels=()).read(cells) == sentinel)

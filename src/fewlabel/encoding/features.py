@@ -112,7 +112,7 @@ class CategoryFeatures:
         self.column = column
         self.n_levels = n_levels
 
-    def fit(self, cells: pa.ChunkedArray, values: Any = None) -> Features:
+    def fit(self, cells: pa.ChunkedArray, values: Any = None) -> NDArray[np.uint8]:
         """Learn the values."""
         from pyarrow import compute as pc
 
@@ -128,7 +128,7 @@ class CategoryFeatures:
         self.names_ = [f"{name}={level}" for level in [*self.levels_, *self.extra_]]
         return self.transform(cells)
 
-    def transform(self, cells: pa.ChunkedArray, values: Any = None) -> Features:
+    def transform(self, cells: pa.ChunkedArray, values: Any = None) -> NDArray[np.uint8]:
         """Indicators; a value that was not seen counts as rare."""
         import pyarrow as pa
         from pyarrow import compute as pc
@@ -141,7 +141,7 @@ class CategoryFeatures:
             empty = np.asarray(pc.is_null(texts))
             place = len(self.levels_) + self.extra_.index(name)
             codes[(codes < 0) & (empty if name == MISSING else ~empty)] = place
-        out = np.zeros((n, width), dtype=np.float32)
+        out = np.zeros((n, width), dtype=np.uint8)  # a quarter of the room until all are joined
         known = np.flatnonzero(codes >= 0)
         out[known, codes[known]] = 1.0
         return out
@@ -154,11 +154,19 @@ class TextFeatures:
     do and not what the rows do.
     """
 
-    def __init__(self, column: Column, encoder: Any, n_components: int, random_state: Any) -> None:
+    def __init__(
+        self,
+        column: Column,
+        encoder: Any,
+        n_components: int,
+        random_state: Any,
+        sparse: bool = False,
+    ) -> None:
         self.column = column
         self.encoder = encoder
         self.n_components = n_components
         self.random_state = random_state
+        self.sparse = sparse
 
     def fit(self, cells: pa.ChunkedArray, values: Any = None) -> Features:
         """Learn vocabulary and singular vectors."""
@@ -171,15 +179,22 @@ class TextFeatures:
             # Few different letters: the tf-idf itself is narrow enough.
             warnings.filterwarnings("ignore", message="The matrix shape", category=UserWarning)
             self.encoder_ = self._fitted(sample)
-        dense = _dense(self.encoder_.transform(_asked(self.encoder_, texts)))
-        digits = len(str(dense.shape[1] - 1))
-        self.names_ = [f"{self.column.name} ({i:0{digits}})" for i in range(dense.shape[1])]
-        return dense[codes]
+        encoded = self._encoded(texts)
+        digits = len(str(encoded.shape[1] - 1))
+        self.names_ = [f"{self.column.name} ({i:0{digits}})" for i in range(encoded.shape[1])]
+        if self.sparse:
+            words = self.encoder_.get_feature_names_out()
+            self.names_ = [f"{self.column.name}: {word}" for word in words]
+        return encoded[codes]
 
     def transform(self, cells: pa.ChunkedArray, values: Any = None) -> Features:
         """Vectors of texts."""
         texts, codes = _different(cells)
-        return _dense(self.encoder_.transform(_asked(self.encoder_, texts)))[codes]
+        return self._encoded(texts)[codes]
+
+    def _encoded(self, texts: pd.Series) -> Any:
+        encoded = self.encoder_.transform(_asked(self.encoder_, texts))
+        return encoded.tocsr() if self.sparse else _dense(encoded)
 
     def _fitted(self, texts: pd.Series) -> Any:
         if self.encoder is not None:
@@ -187,6 +202,8 @@ class TextFeatures:
 
             encoder = clone(self.encoder)
             return encoder.fit(_asked(encoder, texts))
+        if self.sparse:
+            return _tf_idf(texts, words=self.column.words)
         n_components = min(self.n_components, max(2, len(texts) // 2))
         common = {"n_components": n_components, "random_state": self.random_state}
         if self.column.words:
@@ -218,14 +235,29 @@ class LevelFeatures:
         return np.hstack([part.transform(cells) for part in self.parts])
 
 
-def features_of(column: Column, text_encoder: Any, random_state: Any) -> Any:
-    """The unfitted features of a column."""
+def _tf_idf(texts: pd.Series, *, words: bool) -> Any:
+    """The tf-idf itself, of words or of letters as skrub counts them."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    if words:
+        try:
+            return TfidfVectorizer(dtype=np.float32).fit(texts)
+        except ValueError:  # no word of two letters: an empty vocabulary
+            pass
+    letters = {"analyzer": "char_wb", "ngram_range": (3, 4)}
+    return TfidfVectorizer(dtype=np.float32, **letters).fit(texts)
+
+
+def features_of(
+    column: Column, text_encoder: Any, random_state: Any, *, sparse: bool = False
+) -> Any:
+    """The unfitted features of a column; ``sparse``: texts as tf-idf, without singular vectors."""
     if column.kind == "date":
         return DateFeatures(column)
     if column.kind == "category":
         return LevelFeatures(column, random_state) if column.many else CategoryFeatures(column)
     if column.kind == "text":
-        return TextFeatures(column, text_encoder, _TEXT_COMPONENTS, random_state)
+        return TextFeatures(column, text_encoder, _TEXT_COMPONENTS, random_state, sparse)
     return NumberFeatures(column)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -34,38 +34,46 @@ class Asked:
         From a column to "text", "category", "date" or "number".
     formats : dict
         From a column to the format of its dates.
-    drop : tuple of str
-        Columns not to use.
+    drop : dict
+        From a column not to use to the reason.
     """
 
     kinds: dict[str, str]
     formats: dict[str, str]
-    drop: tuple[str, ...]
+    drop: dict[str, str]
 
     @classmethod
     def of(
         cls,
         names: Sequence[str],
         *,
-        drop: Iterable[str] | None,
+        drop: Iterable[str] | Mapping[str, str] | None,
         date: Iterable[str] | Mapping[str, str | None] | None,
         **others: Iterable[str] | None,
     ) -> Asked:
-        """Checked against the names of a table; dates may come with a format each."""
+        """Checked against a table's names; dates may come with formats, drops with reasons."""
+        reasons = {str(k): v for k, v in drop.items()} if isinstance(drop, Mapping) else {}
+        leave_out = {str(name): reasons.get(str(name), "dropped on request") for name in drop or ()}
         formats = {str(k): v for k, v in date.items() if v} if isinstance(date, Mapping) else {}
         lists = {kind: tuple(map(str, given or ())) for kind, given in others.items()}
-        lists |= {"date": tuple(map(str, date or ())), "drop": tuple(map(str, drop or ()))}
+        lists |= {"date": tuple(map(str, date or ())), "drop": tuple(leave_out)}
         for kind, given in lists.items():
             for name in given:
                 require_name(names, name, kind)
+        kinds = {name: kind for kind, given in lists.items() if kind != "drop" for name in given}
+        for name in kinds:
+            if name in leave_out:
+                raise UserError(
+                    f"Column '{shorten(name)}' is named for a kind, and it is {leave_out[name]}.",
+                    "Name each column once.",
+                )
         named = [name for given in lists.values() for name in given]
         twice = sorted({name for name in named if named.count(name) > 1})
         if twice:
             raise UserError(
                 f"Columns are named for two kinds: {listing(twice)}.", "Name each column once."
             )
-        kinds = {name: kind for kind, given in lists.items() if kind != "drop" for name in given}
-        return cls(kinds, formats, lists["drop"])
+        return cls(kinds, formats, leave_out)
 
 
 def require_name(names: Sequence[str], wanted: str, option: str) -> None:
@@ -98,7 +106,7 @@ def make_plan(
     warned : list of str
         Columns that differ between labelled and unlabelled rows, in words.
     """
-    leave_out = dict.fromkeys(asked.drop, "dropped on request")
+    leave_out = dict(asked.drop)
     if labeled is not None:
         leave_out |= filled_with_labels(table, labeled, [*leave_out, *asked.kinds])
     plan = [
@@ -196,9 +204,8 @@ def with_pairs(plan: Sequence[Column], pairs: Sequence[tuple[str, str]]) -> list
     return told
 
 
-def left_out_lines(plan: Iterable[Column], asked: Iterable[str]) -> list[str]:
+def left_out_lines(plan: Iterable[Column], asked: Collection[str]) -> list[str]:
     """Tell which columns are left out though nobody asked for it."""
-    asked = set(asked)
     return first_lines(
         f"column '{shorten(column.name)}' was left out: {column.treatment}"
         for column in plan

@@ -16,3 +16,8 @@ TREATMENT = {
     "text": "singular vectors of the tf-idf of its letters (3- and 4-grams)",
     "words": "singular vectors of the tf-idf of its words",
 }
+
+
+def without_vectors(treatment: str) -> str:
+    """How a text is encoded if its tf-idf is kept as it is."""
+    return treatment.replace("singular vectors of the tf-idf", "the tf-idf", 1)

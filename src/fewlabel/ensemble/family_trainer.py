@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -22,21 +26,40 @@ from fewlabel.assess.calibration import calibrated, calibration_power
 from fewlabel.assess.held_out import (
     CANNOT_LEARN,
     N_FOLDS,
+    NoOutOfBagVoteError,
     cross_fit,
     folds_of,
+    out_of_bag_votes,
     rows_with_weight,
     seen_in_training,
     weight_params,
 )
 from fewlabel.baselines._base import SemiSupervisedClassifier
 from fewlabel.bounds.votes import vote_matrix
-from fewlabel.ensemble.families import FAMILIES, Family, RangeScaler, Voter
-from fewlabel.network.classifier import PriorNetworkClassifier
+from fewlabel.ensemble.families import FAMILIES, OURS, Family, RangeScaler, Voter
 
+_VECTORS = 100  # as many as a text gets in a table with other columns
 TRIED_ROWS = 2_000
 """Unlabelled rows of the trial that tells how long a family would take."""
+TRIED_COLUMNS = 1_000
+"""Columns of it; all families take time in proportion to them."""
 ALWAYS_FAST = 20_000
-"""With no more rows than this, every family is fast enough and none is timed."""
+FEW_CELLS = 4_000_000
+"""With no more rows and cells than this, every family is fast enough and none is timed."""
+
+
+_T = TypeVar("_T")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without warnings that say nothing to who cannot change our families."""
+    with warnings.catch_warnings():
+        # Where a family stops: its held-out error, hence its weight, is that of the voter as it is.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # The covariance of a class with one row: LDA shrinks it.
+        warnings.filterwarnings("ignore", message="Only one sample available")
+        yield
 
 
 class FamilyTrainer:
@@ -73,6 +96,24 @@ class FamilyTrainer:
         shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(codes == UNLABELED))
         self.unlabeled_at_random = shuffled
         self._views: dict[str, tuple[Any, Any]] = {"none": (None, X)}
+        self._forests: dict[Any, Any] = {}
+        self._in_threads = False
+
+    def view_of(self, family: Family) -> tuple[Any, Any]:
+        """The scaler of a family, and all rows as it makes them.
+
+        A family that needs dense rows gets singular vectors of sparse ones.
+        """
+        is_sparse = issparse(self.X)
+        if family.sparse or not is_sparse:
+            return self.view(family.scaling)
+        key = f"vectors, {family.scaling}"
+        if key not in self._views:
+            n_components = min(_VECTORS, min(self.X.shape) - 1)
+            vectors = TruncatedSVD(max(n_components, 1), random_state=self.seed)
+            scaler = make_pipeline(vectors, StandardScaler())
+            self._views[key] = scaler, scaler.fit_transform(self.X)
+        return self._views[key]
 
     def view(self, scaling: str) -> tuple[Any, Any]:
         """The scaler, and all rows as it makes them."""
@@ -92,6 +133,24 @@ class FamilyTrainer:
             self._views[scaling] = scaler, scaled
         return self._views[scaling]
 
+    def run(self, tasks: Sequence[Callable[[], _T]], families: Sequence[Family]) -> Iterator[_T]:
+        """Results of tasks, one for each family and in their order; ours run in parallel."""
+        ours = [task for task, family in zip(tasks, families) if family.name in OURS]
+        if effective_n_jobs(self.n_jobs) == 1 or len(ours) < 2:
+            yield from (task() for task in tasks)
+            return
+        for family in families:
+            self.view_of(family)
+        self._in_threads = True  # what is ignored is ignored by all threads of a process
+        try:
+            with _quiet():
+                parallel = Parallel(n_jobs=self.n_jobs, backend="threading")
+                done = iter(parallel(delayed(task)() for task in ours))
+        finally:
+            self._in_threads = False
+        for task, family in zip(tasks, families):
+            yield next(done) if family.name in OURS else task()
+
     def train(
         self,
         family: Family,
@@ -100,47 +159,90 @@ class FamilyTrainer:
         weight: Floats | None = None,
         *,
         like: Voter | None = None,
+        held_out: bool = False,
     ) -> Voter:
-        """Fit a voter on rows with these codes; ``like`` may lend what needs no labels."""
-        with warnings.catch_warnings():
-            if family.name in FAMILIES:
-                # A user cannot change where a family of ours stops, and its held-out error, hence
-                # its weight, is that of the voter as it is.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                # The covariance of a class with one row: LDA shrinks it.
-                warnings.filterwarnings("ignore", message="Only one sample available")
-            return self._train(family, rows, codes, weight, like)
+        """Fit a voter on rows with these codes.
+
+        ``like`` may lend what needs no labels; ``held_out``: it only judges its family.
+        """
+        with nullcontext() if self._in_threads or family.name not in OURS else _quiet():
+            return self._train(family, rows, codes, weight, like, held_out)
 
     def _train(
-        self, family: Family, rows: Ints, codes: Ints, weight: Floats | None, like: Voter | None
+        self,
+        family: Family,
+        rows: Ints,
+        codes: Ints,
+        weight: Floats | None,
+        like: Voter | None,
+        held_out: bool,
     ) -> Voter:
-        scaler, X = self.view(family.scaling)
+        scaler, X = self.view_of(family)
         model = family.make(self.seed, self.n_jobs)
+        if held_out and family.held_out:
+            model.set_params(**family.held_out)
         params = weight_params(model, weight)
         if weight is not None and not params:
             # An estimator that takes no weights must not see rows of weight 0.
             rows, codes = rows[weight > 0], codes[weight > 0]
+        if family.of_forest and like is None:
+            model.metric.forest = self._forest(rows, codes, weight, held_out)
         if not isinstance(model, SemiSupervisedClassifier):
             model.fit(take_rows(X, rows), codes, **params)
+            if family.name == "extra_trees":
+                self._forests[_key(rows, codes, weight, held_out)] = model
         else:
             target = np.full(n_rows(X), UNLABELED)
             target[rows] = codes
-            if like is not None and hasattr(like.model, "graph_"):
-                model = like.model.respread(target)
-            elif family.learns_from is None:
-                model.fit(X, target)
+            if family.graph and like is not None:
+                model = like.model.respread(target[self._carriers(like.model)])
             else:
-                seen = self.unlabeled_at_random[: family.learns_from]
-                # Labelled rows first, whatever was sampled; each row once.
-                use = np.concatenate([rows, np.setdiff1d(seen, rows)])
-                model.fit(take_rows(X, use), target[use])
+                use = self._seen(family, rows, held_out)
+                model.fit(
+                    X if use is None else take_rows(X, use), target if use is None else target[use]
+                )
         return Voter(family.name, scaler, model, self.n_classes, like.power if like else 1.0)
+
+    def _forest(self, rows: Ints, codes: Ints, weight: Floats | None, held_out: bool) -> Any:
+        """Extra trees that were trained on these rows, from the family if it was."""
+        key = _key(rows, codes, weight, held_out)
+        if key not in self._forests:
+            self._train(FAMILIES["extra_trees"], rows, codes, weight, None, held_out)
+        return self._forests[key]
+
+    def _seen(self, family: Family, rows: Ints, held_out: bool) -> Ints | None:
+        """Rows that a transductive family sees, of which ``rows`` have labels; None: all."""
+        limits = [family.learns_from, family.held_out_rows if held_out else None]
+        most = min((n for n in limits if n is not None), default=None)
+        if most is None or most >= len(self.unlabeled_at_random):
+            return None
+        sample = self.unlabeled_at_random[:most]
+        # Labelled rows first, whatever was sampled; each row once.
+        return np.concatenate([self.labeled if family.graph else rows, np.setdiff1d(sample, rows)])
+
+    def _carriers(self, model: Any) -> Ints:
+        """Rows that a graph was made of."""
+        n = len(model.label_distributions_)
+        if n == len(self.codes):
+            return np.arange(n)
+        sample = self.unlabeled_at_random[: n - len(self.labeled)]
+        return np.concatenate([self.labeled, np.sort(sample)])
 
     def vote(self, voter: Voter, family: Family, rows: Ints) -> Floats:
         """A voter's votes for rows of this data set."""
-        if voter.transductive:
-            return voter.finish(voter.model.label_distributions_[rows])
-        return vote_matrix(_OnScaled(voter), RowView(self.view(family.scaling)[1], rows))
+        if not voter.transductive:
+            return vote_matrix(_OnScaled(voter), RowView(self.view_of(family)[1], rows))
+        known = voter.model.label_distributions_
+        if len(known) == len(self.codes):
+            return voter.finish(known[rows])
+        place = np.full(len(self.codes), -1)
+        place[self._carriers(voter.model)] = np.arange(len(known))
+        place, votes = place[rows], np.empty((len(rows), self.n_classes))
+        votes[place >= 0] = voter.finish(known[place[place >= 0]])
+        others = RowView(self.view_of(family)[1], rows[place < 0])
+        if len(others):
+            votes[place < 0] = vote_matrix(_OnScaled(voter), others)
+        return votes
 
     def held_out(self, family: Family, voter: Voter) -> Floats:
         """Votes for the labelled rows that did not see their labels; they calibrate the voter."""
@@ -152,27 +254,40 @@ class FamilyTrainer:
         return votes
 
     def _held_out(self, family: Family, voter: Voter) -> Floats:
-        # The same folds for every family: errors on the same rows, from training sets of the same
-        # rows, differ less by chance. Out-of-bag votes would be cheaper for a forest, but they come
-        # from smaller training sets than those it is compared with.
         rows, weight = self.labeled[self.scored], self.scored_weight
         codes = self.codes[rows]
+        votes = np.zeros((len(self.labeled), self.n_classes))
+        if len(rows) == len(self.labeled):
+            found = self._without_training(voter)
+            if found is not None:
+                votes[:] = found
+                votes[~seen_in_training(codes, self.folds)] = 0.0
+                return votes
 
         def vote(train: Ints, test: Ints) -> Floats:
             of_train = None if weight is None else weight[train]
             try:
-                part = self.train(family, rows[train], codes[train], of_train, like=voter)
+                part = self.train(family, rows[train], codes[train], of_train, held_out=True)
                 return self.vote(part, family, rows[test])
             except CANNOT_LEARN:  # a fold that a family cannot learn from counts as wrong
                 return np.zeros((len(test), self.n_classes))
 
-        votes = np.zeros((len(self.labeled), self.n_classes))
-        if isinstance(voter.model, PriorNetworkClassifier) and len(rows) == len(self.labeled):
-            # Hiding labels costs a forward pass, no training.
-            votes[:, voter.model.classes_] = voter.model.held_out_votes(self.folds)
-            return votes
+        # The same folds for every family: errors on the same rows, from training sets of the same
+        # rows, differ less by chance.
         votes[self.scored] = cross_fit(vote, codes, self.n_classes, self.folds)
         return votes
+
+    def _without_training(self, voter: Voter) -> Floats | None:
+        """Held-out votes of a model that needs no further fit for them, or None."""
+        if hasattr(voter.model, "held_out_votes"):
+            return voter.finish(voter.model.held_out_votes(self.folds))
+        if self.scored_weight is not None or not isinstance(voter.model, RandomForestClassifier):
+            return None
+        try:
+            rows = take_rows(self.view("none")[1], self.labeled)
+            return voter.finish(out_of_bag_votes(voter.model, rows))
+        except NoOutOfBagVoteError:
+            return None
 
     def accuracy(self, held_out: Floats) -> float:
         """Share of the labelled rows that held-out votes get right; no vote is wrong.
@@ -189,25 +304,37 @@ class FamilyTrainer:
 
     def reason_to_leave_out(self, family: Family, seconds: float | None, max_train: int) -> str:
         """Why a family cannot serve here, or an empty text."""
-        if issparse(self.X) and not family.sparse:
-            return "it needs dense rows"
-        if family.most_classes is not None and self.n_classes > family.most_classes:
-            return f"it knows at most {family.most_classes} classes, not {self.n_classes}"
-        if seconds is None or n_rows(self.X) <= ALWAYS_FAST:
+        if issparse(self.X) and not family.sparse and np.isnan(self.X.data).any():  # type: ignore[attr-defined]
+            return "it needs dense rows, or sparse ones without gaps"
+        limits = (
+            (family.most_classes, self.n_classes, "classes"),
+            (family.most_features, self.X.shape[1], "features"),
+            (family.most_labeled, len(self.labeled), "labelled rows"),
+        )
+        for most, number, what in limits:
+            if most is not None and number > most:
+                return f"it is made for at most {most:,} {what}, not {number:,}"
+        if seconds is None or self._is_small():
             return ""
         expected = self._expected_seconds(family, max_train)
         if expected > seconds:
             return f"it would take about {expected:.0f} s, more than the {seconds:.0f} s allowed"
         return ""
 
+    def _is_small(self) -> bool:
+        n_cells: int = self.X.nnz if issparse(self.X) else self.X.size  # type: ignore[attr-defined]
+        return n_rows(self.X) <= ALWAYS_FAST and n_cells <= FEW_CELLS
+
     def _expected_seconds(self, family: Family, max_train: int) -> float:
-        """Time of a fit and its votes, by a trial on few rows."""
+        """Time of a fit, its cross-fitting and its votes, by a trial on few rows and columns."""
         few = np.sort(self.unlabeled_at_random[:TRIED_ROWS])
         rows = np.concatenate([self.labeled, few])
-        small = FamilyTrainer(
-            take_rows(self.X, rows), self.codes[rows], self.n_classes, self.seed, self.n_jobs
-        )
-        small.view(family.scaling)
+        X, wider = take_rows(self.X, rows), max(1.0, self.X.shape[1] / TRIED_COLUMNS)
+        if wider > 1.0:
+            columns = np.random.default_rng(self.seed).permutation(self.X.shape[1])
+            X = X[:, np.sort(columns[:TRIED_COLUMNS])]
+        small = FamilyTrainer(X, self.codes[rows], self.n_classes, self.seed, self.n_jobs)
+        small.view_of(family)
         start = perf_counter()
         try:
             voter = small.train(family, small.labeled, small.codes[small.labeled])
@@ -216,14 +343,22 @@ class FamilyTrainer:
         except CANNOT_LEARN:
             return 0.0  # the real fit will say what is wrong
         voted = perf_counter()
-        growth = n_rows(self.X) / len(rows)
-        sees_all = family.learns_from is None and voter.transductive
-        in_fit = growth**family.cost_exponent if sees_all else 1.0
+        growth, more = n_rows(self.X) / len(rows), 1.0
+        if voter.transductive:
+            seen = self._seen(family, self.labeled, held_out=False)
+            more = (n_rows(self.X) if seen is None else len(seen)) / len(rows)
+        # A graph compares all pairs of its rows, a new row all of them.
+        in_fit = more**2 if family.graph else more
         # A machine over its support vectors votes more slowly the more rows it was trained on.
-        more_support = 1.0
         if hasattr(voter.model, "support_vectors_"):
-            more_support = max(1.0, max_train / len(self.labeled))
-        return (fitted - start) * in_fit + (voted - fitted) * growth * more_support
+            more = max(1.0, max_train / len(self.labeled))
+        # Held-out fits see as few unlabelled rows as the trial.
+        fits = (fitted - start) * (in_fit + N_FOLDS)
+        return wider * (fits + (voted - fitted) * growth * more)
+
+
+def _key(rows: Ints, codes: Ints, weight: Floats | None, held_out: bool) -> Any:
+    return rows.tobytes(), codes.tobytes(), None if weight is None else weight.tobytes(), held_out
 
 
 class _OnScaled:

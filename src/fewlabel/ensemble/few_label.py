@@ -11,12 +11,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 
 from fewlabel._core.arrays import Ints
-from fewlabel._core.scikit import Interval, validate_data
+from fewlabel._core.scikit import Interval, StrOptions, validate_data
+from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.assessment import HeldOut
-from fewlabel.assess.error_estimate import Labels
+from fewlabel.assess.error_estimate import ClassShares, Labels
 from fewlabel.assess.held_out import trained_share
+from fewlabel.assess.prevalence import check_priors
 from fewlabel.ensemble.families import families_of
 from fewlabel.ensemble.family_trainer import FamilyTrainer
 from fewlabel.ensemble.learner import MixedVoteLearner, gibbs_weights
@@ -28,10 +31,10 @@ from fewlabel.self_learning.base import SelfLearner
 class FewLabelClassifier(SelfLearner):
     r"""Learn from few labels with voters of several families, without anything to tune.
 
-    Random forest, extra trees, SVM, discriminant analysis, semi-supervised SVM and LDA, and label
-    spreading vote together. The weight of each is learned from the labelled rows by cross-fitting;
-    then up to two rounds of self-learning (Algorithm 1) let the mixed vote teach the families,
-    with thresholds from the paper's bound.
+    Random forest, extra trees, SVM, semi-supervised SVM and LDA, and label spreading on graphs in
+    given and in learned metrics vote together. The weight of each is learned from the labelled rows
+    by votes that did not see their labels; then a round of self-learning (Algorithm 1) lets the
+    mixed vote teach the families, with thresholds from the paper's bound.
 
     Parameters
     ----------
@@ -40,23 +43,33 @@ class FewLabelClassifier(SelfLearner):
         (name, classifier). A classifier gets the rows as they are; put a pipeline around it if
         it wants them scaled. It gets codes 0, 1, … for the classes, also in parameters that name
         classes.
-    inverse_temperature : float, default=3.0
-        How sharply Q follows the held-out errors, see :func:`fewlabel.gibbs_posterior`; 0: every
-        family weighs the same.
+    inverse_temperature : float, default=5.0
+        How sharply Q follows the held-out losses (half the Brier score), see
+        :func:`fewlabel.gibbs_posterior`; 0: every family weighs the same.
     time_budget : float or None, default=600
-        Seconds that a family may take for one training and its votes. With more than 20,000 rows
-        a short trial estimates it, and slower families are left out with a warning. None: no limit.
+        Seconds that a family may take for its training, cross-fitting and votes. With more than
+        20,000 rows or four million cells a short trial estimates it, and slower families are left
+        out with a warning before they are begun. None: no limit.
+    scoring : {"accuracy", "balanced"}, default="accuracy"
+        What the vote is to be good at. "balanced": every class counts the same, however rare it is.
+        Q is learned from balanced errors, and votes are for classes of equal shares.
+    priors : dict or array-like of shape (n_classes,), optional
+        Shares of the classes among the unlabelled rows, if you know them and the labelled rows
+        have others. A dict gives each class its share; an array is in the order of ``classes_``.
     policy, label_proba, pseudo_weight, labels, min_gain : as in :class:`SelfLearningClassifier`
     table : "auto", TableEncoder or None, default="auto"
         How a frame with anything but numbers becomes numbers; "auto" takes
         :class:`fewlabel.TableEncoder` as it is, None refuses such frames.
-    max_iter : int or None, default=2
+    max_iter : int or None, default=1
+        A second round hardly changes a label and costs as much as the first.
     max_train : int or None, default=5000
         Pseudo-labelled rows that the families are trained on again.
     missing_label, n_jobs, verbose, random_state : as in :class:`SelfLearningClassifier`
     callback : callable, optional
-        Called with a dict when something is complete: first for each family (the fields of
-        :class:`VoterRecord`, weights still 0), then for each round (an entry of ``history_``).
+        Called with a dict when a family begins to be trained (``training``, its title,
+        ``position``, ``n_families`` and ``seconds_left``, an estimate), when it is complete (the
+        fields of :class:`VoterRecord`, weights still 0), and after each round (an entry of
+        ``history_``).
 
     Attributes
     ----------
@@ -70,10 +83,22 @@ class FewLabelClassifier(SelfLearner):
     classes_, transduction_, error_, confidence_, thresholds_, history_, risk_bound_, ... :
         as in :class:`SelfLearningClassifier`
 
+    See Also
+    --------
+    SelfLearningClassifier : Algorithm 1 around one classifier.
+    TableEncoder : How frames become numbers.
+
     Notes
     -----
     For rows of ``fit``, label spreading votes by its graph; for new rows, by the mean of their
-    nearest neighbours among the rows of ``fit``.
+    nearest neighbours among the rows of ``fit``. With more than 20,000 unlabelled rows a sample of
+    that size carries the graphs, and all others vote like new rows.
+
+    References
+    ----------
+    .. [1] V. Feofanov, E. Devijver and M.-R. Amini, "Multi-class Probabilistic Bounds for
+           Self-learning", 2021,
+           Algorithm 1 and Section 7.
 
     Examples
     --------
@@ -86,25 +111,31 @@ class FewLabelClassifier(SelfLearner):
     True
     """
 
+    _wants_sparse = True
+
     _parameter_constraints: dict[str, list[Any]] = {
         **SelfLearner._parameter_constraints,
         "voters": [str, list, tuple],
         "inverse_temperature": [Interval(Real, 0, None, closed="left")],
         "time_budget": [Interval(Real, 0, None, closed="left"), None],
+        "scoring": [StrOptions({"accuracy", "balanced"})],
+        "priors": [dict, "array-like", None],
     }
 
     def __init__(
         self,
         voters: Any = "default",
         *,
-        inverse_temperature: float = 3.0,
+        inverse_temperature: float = 5.0,
         time_budget: float | None = 600.0,
+        scoring: str = "accuracy",
+        priors: Any = None,
         policy: str | Policy = "bound",
         label_proba: str | ArrayLike = "supervised",
         pseudo_weight: str = "balanced",
         labels: Labels = "random",
         table: Any = "auto",
-        max_iter: int | None = 2,
+        max_iter: int | None = 1,
         min_gain: float = 0.01,
         max_train: int | None = 5_000,
         missing_label: Any = "auto",
@@ -116,6 +147,8 @@ class FewLabelClassifier(SelfLearner):
         self.voters = voters
         self.inverse_temperature = inverse_temperature
         self.time_budget = time_budget
+        self.scoring = scoring
+        self.priors = priors
         self.policy = policy
         self.label_proba = label_proba
         self.pseudo_weight = pseudo_weight
@@ -150,6 +183,7 @@ class FewLabelClassifier(SelfLearner):
         self._validate_params()
         X = self._checked_rows(self._encoded(X, y, reset=True), reset=True)
         codes = self._encode(X, y)
+        self._class_shares = self._wanted_shares()
         weight = self._checked_weight(sample_weight, codes)
         seed, sample_seed = self._seeds()
         self._learn(X, codes, weight, self._learner(X, codes, seed), sample_seed)
@@ -158,22 +192,37 @@ class FewLabelClassifier(SelfLearner):
         return self
 
     def _learner(self, X: Any, codes: Ints, seed: int) -> MixedVoteLearner:
-        K = len(self.classes_)
+        K, n_labeled = len(self.classes_), int((codes != UNLABELED).sum())
+        # Sparse rows have many columns that are mostly 0: singular vectors serve them better.
+        n_columns = 0 if issparse(X) else X.shape[1]
         return MixedVoteLearner(
-            families=families_of(self.voters),
+            families=families_of(self.voters, n_columns=n_columns, n_labeled=n_labeled),
             trainer=FamilyTrainer(X, codes, K, seed, self.n_jobs, self.labeled_weight_),
             inverse_temperature=self.inverse_temperature,
             time_budget=self.time_budget,
             max_train=self.max_train or len(codes),
             on_family=self._on_family,
+            on_start=self._on_start,
+            class_shares=self._class_shares.votes,
+            balanced=self.scoring == "balanced",
         )
+
+    def _wanted_shares(self) -> ClassShares:
+        """Shares of the classes that the user knows, and those that votes shall be for."""
+        K = len(self.classes_)
+        table = None if self.priors is None else check_priors(self.priors, self.classes_)
+        return ClassShares(table, np.full(K, 1.0 / K) if self.scoring == "balanced" else table)
 
     def _held_out(self) -> HeldOut:
         evidence, codes = self.initial_estimator_.evidence_, self._labeled_rows[1]
         scored = evidence.scored
-        rule = partial(gibbs_weights, inverse_temperature=self.inverse_temperature)
-        share = trained_share(len(scored))
-        return HeldOut(evidence.held_out[:, scored], codes[scored], rule, share)
+        rule = partial(
+            gibbs_weights,
+            inverse_temperature=self.inverse_temperature,
+            balanced=self.scoring == "balanced",
+        )
+        share, shares = trained_share(len(scored)), self._class_shares
+        return HeldOut(evidence.held_out[:, scored], codes[scored], rule, share, shares)
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
         X = X if reset else self._encoded(X, reset=False)
@@ -185,6 +234,10 @@ class FewLabelClassifier(SelfLearner):
             ensure_all_finite="allow-nan",
             reset=reset,
         )
+
+    def _on_start(self, record: dict[str, Any]) -> None:
+        if self.callback is not None:
+            self.callback(record)
 
     def _on_family(self, record: VoterRecord) -> None:
         if self.callback is not None:

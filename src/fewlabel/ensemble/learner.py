@@ -5,18 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from fewlabel._core.arrays import Floats, Ints, RowView
 from fewlabel.assess.held_out import CANNOT_LEARN
+from fewlabel.assess.prevalence import shifted
 from fewlabel.ensemble.families import Family, Voter
 from fewlabel.ensemble.family_trainer import FamilyTrainer
+from fewlabel.ensemble.foundation import why_it_failed
 from fewlabel.ensemble.mixed_vote import Evidence, MixedVote, VoterRecord
-from fewlabel.ensemble.posterior import Posterior, gibbs_posterior, learn_posterior
-from fewlabel.ensemble.voter_votes import VoterVotes, has_votes, mix_votes
+from fewlabel.ensemble.posterior import Posterior, gibbs_posterior, uniform_posterior
+from fewlabel.ensemble.voter_votes import (
+    VoterVotes,
+    check_voters,
+    has_votes,
+    mix_votes,
+    quadratic_losses,
+)
 from fewlabel.selection.training_set import TrainingSet
 
 # A voter of less weight changes hardly a vote, and costs as much as any. Of many voters each may
@@ -50,6 +60,12 @@ class MixedVoteLearner:
         Rows that a family may be trained on in a later round, for the estimate of its time.
     on_family : callable
         Called with the VoterRecord of each family when it is trained or left out.
+    on_start : callable, optional
+        Called with a dict when a family begins to be trained.
+    class_shares : ndarray of shape (n_classes,), optional
+        The shares that votes shall be for; those of the training rows by default.
+    balanced : bool, default=False
+        Whether Q is learned from balanced errors.
     """
 
     families: Sequence[Family]
@@ -58,20 +74,37 @@ class MixedVoteLearner:
     time_budget: float | None
     max_train: int
     on_family: Callable[[VoterRecord], None]
+    on_start: Callable[[dict[str, Any]], None] = lambda record: None
+    class_shares: Floats | None = None
+    balanced: bool = False
     # Votes for all rows of voters that are not refitted, by name: they vote once, not once a round.
     _kept: dict[str, Floats] = field(default_factory=dict)
+    # Seconds of the families that are trained.
+    _seconds: list[float] = field(default_factory=list)
 
     def train(self, training: TrainingSet, previous: MixedVote | None) -> MixedVote:
         """A mixed vote of families trained on these rows; Q is learned in the first round."""
+        # Small products in many threads wait for each other more than they compute, above all on a
+        # busy machine, and their number changes the last digits.
+        with threadpool_limits(1, user_api="blas"):
+            return self._train(training, previous)
+
+    def _train(self, training: TrainingSet, previous: MixedVote | None) -> MixedVote:
         rows, codes, weight = training.X.rows, training.codes, training.weight
         if previous is None:
-            records, trained = self.train_families(rows, codes, weight)
+            records, trained = self.train_families(training)
             return self._mix(records, trained, training.classes)
-        voters = [
-            self.trainer.train(family, rows, codes, weight, like=voter)
+        pairs = self._pairs(previous)
+        tasks = [
+            partial(self.trainer.train, family, rows, codes, weight, like=voter)
             if family.refitted
-            else voter
-            for family, voter in self._pairs(previous)
+            else partial(_same, voter)
+            for family, voter in pairs
+        ]
+        refitted = self.trainer.run(tasks, [family for family, _ in pairs])
+        voters = [
+            self._shifted(voter, training) if family.refitted else voter
+            for voter, (family, _) in zip(refitted, pairs)
         ]
         vote = MixedVote(voters, previous.weights, previous.classes)
         vote.evidence_ = previous.evidence_
@@ -100,40 +133,85 @@ class MixedVoteLearner:
     # --- the first round ---
 
     def train_families(
-        self, rows: Ints, codes: Ints, weight: Floats | None
+        self, training: TrainingSet
     ) -> tuple[list[VoterRecord], list[TrainedFamily]]:
         """Train each family that can serve here on the labelled rows."""
-        records, trained = [], []
-        for family in self.families:
-            start = time.perf_counter()
-            accuracy = float("nan")
-            why = self.trainer.reason_to_leave_out(family, self.time_budget, self.max_train)
-            if not why:
-                try:
-                    found = self._train_family(family, rows, codes, weight)
-                except CANNOT_LEARN as error:
-                    why = f"it cannot learn from these rows ({str(error).rstrip('.')})"
-                else:
-                    accuracy = self.trainer.accuracy(found.held_out)
-                    trained.append(found)
-            seconds = time.perf_counter() - start
-            records.append(VoterRecord(family.name, family.title, 0.0, accuracy, seconds, why))
-            self.on_family(records[-1])
+        reasons = [
+            self.trainer.reason_to_leave_out(family, self.time_budget, self.max_train)
+            for family in self.families
+        ]
+        tasks = [
+            partial(self._try_family, family, why, training)
+            for family, why in zip(self.families, reasons)
+        ]
+        records: list[VoterRecord] = []
+        trained: list[TrainedFamily] = []
+        for record, found in self.trainer.run(tasks, self.families):
+            records.append(record)
+            self.on_family(record)
+            if found is not None:
+                trained.append(found)
         if not trained:
-            reasons = "; ".join(f"{record.title}: {record.left_out}" for record in records)
-            raise ValueError(f"No family of voters could be trained. {reasons}")
+            reasons = [f"{record.title}: {record.left_out}" for record in records]
+            raise ValueError(f"No family of voters could be trained. {'; '.join(reasons)}")
         return records, trained
 
-    def _train_family(
-        self, family: Family, rows: Ints, codes: Ints, weight: Floats | None
-    ) -> TrainedFamily:
-        voter = self.trainer.train(family, rows, codes, weight)
-        self.trainer.vote(voter, family, rows[:1])  # what has learned may still fail here
-        return TrainedFamily(family, voter, self.trainer.held_out(family, voter))
+    def _try_family(
+        self, family: Family, why: str, training: TrainingSet
+    ) -> tuple[VoterRecord, TrainedFamily | None]:
+        self._tell_start(family)
+        rows, codes, weight = training.X.rows, training.codes, training.weight
+        start, accuracy, found = time.perf_counter(), float("nan"), None
+        if not why:
+            try:
+                voter = self.trainer.train(family, rows, codes, weight)
+                self.trainer.vote(voter, family, rows[:1])  # what has learned may still fail here
+                held_out = self.trainer.held_out(family, voter)
+                found = TrainedFamily(family, voter, self._shift_both(voter, held_out, training))
+                accuracy = self.trainer.accuracy(found.held_out)
+            except CANNOT_LEARN as error:
+                why = f"it cannot learn from these rows ({str(error).rstrip('.')})"
+                if family.package:
+                    why = why_it_failed(family.package, error)
+            except Exception as error:  # a foundation model may fail in any way
+                if not family.package:
+                    raise
+                why = why_it_failed(family.package, error)
+        seconds = time.perf_counter() - start
+        self._seconds.append(seconds)
+        return VoterRecord(family.name, family.title, 0.0, accuracy, seconds, why), found
+
+    def _tell_start(self, family: Family) -> None:
+        """Tell which family is trained, and about how long all of them will take from now on."""
+        n, done = len(self.families), len(self._seconds)
+        left = (n - done) * sum(self._seconds) / done if done else float("nan")
+        place = {"position": self.families.index(family) + 1, "n_families": n}
+        self.on_start({"training": family.title, **place, "seconds_left": left})
+
+    def _shift_both(self, voter: Voter, held_out: Floats, training: TrainingSet) -> Floats:
+        """Held-out votes for the wanted class shares, as the voter's will be from now on."""
+        shift = self._shifted(voter, training).shift
+        if shift is not None:
+            voted = held_out.any(axis=1)
+            held_out[voted] = shifted(held_out[voted], shift)
+        return held_out
+
+    def _shifted(self, voter: Voter, training: TrainingSet) -> Voter:
+        """The voter, whose votes are for the wanted class shares from now on."""
+        if self.class_shares is not None:
+            weight = np.ones(len(training.codes)) if training.weight is None else training.weight
+            counts = np.bincount(training.codes, weight, self.trainer.n_classes)
+            # A class without a row gets no vote, whatever the ratio is.
+            ratio = np.where(counts > 0, self.class_shares * weight.sum() / (counts + 1e-300), 1.0)
+            # Pseudo-labels follow the corrected votes already: the given labels' part is left.
+            given = weight[np.isin(training.X.rows, self.trainer.labeled)].sum()
+            voter.shift = ratio ** (given / weight.sum())
+        return voter
 
     def learn_q(self, evidence: VoterVotes) -> Posterior:
         """Q from the held-out votes of the families."""
-        return learn_posterior("gibbs", evidence, inverse_temperature=self.inverse_temperature)
+        q = _gibbs(evidence, self.inverse_temperature)
+        return Posterior(q, uniform_posterior(len(q)), evidence.errors, "gibbs")
 
     def _mix(
         self, records: list[VoterRecord], trained: list[TrainedFamily], classes: NDArray[Any]
@@ -142,7 +220,7 @@ class MixedVoteLearner:
         scored = self.trainer.scored
         each = np.stack([t.held_out for t in trained])
         y = self.trainer.codes[self.trainer.labeled[scored]]
-        posterior = self.learn_q(VoterVotes(each[:, scored], y))
+        posterior = self.learn_q(VoterVotes(each[:, scored], y, balanced=self.balanced))
         weights = without_light_voters(posterior.weights)
         by_name = {t.family.name: float(q) for t, q in zip(trained, weights)}
         held_out = mix_votes(weights, each)
@@ -158,11 +236,23 @@ class MixedVoteLearner:
         return vote
 
 
-def gibbs_weights(held_out: Floats, y: Ints, *, inverse_temperature: float) -> Floats:
+def _same(voter: Voter) -> Voter:
+    return voter
+
+
+def gibbs_weights(
+    held_out: Floats, y: Ints, *, inverse_temperature: float, balanced: bool = False
+) -> Floats:
     """Q of families with these held-out votes, as :class:`MixedVoteLearner` learns it."""
-    errors = VoterVotes(held_out, y).errors
-    q = gibbs_posterior(errors, len(y), inverse_temperature=inverse_temperature)
-    return without_light_voters(q)
+    evidence = VoterVotes(held_out, y, balanced=balanced)
+    return without_light_voters(_gibbs(evidence, inverse_temperature))
+
+
+def _gibbs(evidence: VoterVotes, inverse_temperature: float) -> Floats:
+    """The Gibbs posterior with the quadratic loss, under a uniform prior."""
+    votes = check_voters(evidence.held_out, "held_out")
+    losses = quadratic_losses(votes, evidence.y, evidence.row_weights)
+    return gibbs_posterior(losses, evidence.n_rows, inverse_temperature=inverse_temperature)
 
 
 def without_light_voters(weights: Floats) -> Floats:

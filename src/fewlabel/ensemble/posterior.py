@@ -81,7 +81,7 @@ def uniform_posterior(n_voters: int) -> Floats:
 
 def gibbs_posterior(
     errors: ArrayLike,
-    n_rows: int,
+    n_rows: float,
     *,
     inverse_temperature: float = 3.0,
     prior: ArrayLike | None = None,
@@ -95,7 +95,7 @@ def gibbs_posterior(
     ----------
     errors : array-like of shape (n_voters,)
         Error of each voter on rows that it was not trained on.
-    n_rows : int
+    n_rows : float
         How many rows the errors were counted on.
     inverse_temperature : float, default=3.0
         0: the prior, whatever the errors; large: all weight on the best voter.
@@ -140,7 +140,7 @@ def gibbs_posterior(
     return softmax(log_prior - _beta(inverse_temperature, n_rows) * (e - e.min()))
 
 
-def _beta(inverse_temperature: float, n_rows: int) -> float:
+def _beta(inverse_temperature: float, n_rows: float) -> float:
     if not (np.isfinite(inverse_temperature) and inverse_temperature >= 0):
         raise ValueError(
             f"inverse_temperature must be a finite number >= 0. Got {inverse_temperature} instead."
@@ -235,8 +235,8 @@ def learn_posterior(
     if method == "uniform":
         allowed = p > 0
         return Posterior(allowed / allowed.sum(), p, errors, method)
-    q = gibbs_posterior(errors, len(evidence.y), inverse_temperature=inverse_temperature, prior=p)
-    beta = _beta(inverse_temperature, len(evidence.y))
+    q = gibbs_posterior(errors, evidence.n_rows, inverse_temperature=inverse_temperature, prior=p)
+    beta = _beta(inverse_temperature, evidence.n_rows)
     if method != "gibbs" and beta > 0:
         minimise = _second_order_from if method == "second-order" else _c_bound_from
         q = minimise(q, evidence, p, 1.0 / beta)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewlabel._core.arrays import Floats
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.checks import check_codes, check_proba
+from fewlabel.assess.limits import kish_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,8 @@ class VoterVotes:
         Class codes, the columns of the votes.
     unlabeled : ndarray of shape (n_voters, n_unlabeled, n_classes), or None
         Votes on (a sample of) the unlabelled rows.
+    balanced : bool, default=False
+        Whether errors are means over classes: each class counts the same, however rare it is.
 
     Examples
     --------
@@ -36,6 +39,7 @@ class VoterVotes:
     held_out: Floats
     y: NDArray[Any]
     unlabeled: Floats | None = None
+    balanced: bool = False
 
     def __post_init__(self) -> None:
         held_out = check_voters(self.held_out, "held_out")
@@ -57,7 +61,47 @@ class VoterVotes:
     def errors(self) -> Floats:
         """Share of the labelled rows that each voter gets wrong; no vote counts as wrong."""
         right = (self.held_out.argmax(axis=2) == self.y) & self.held_out.any(axis=2)
-        return 1.0 - right.mean(axis=1)
+        if not self.balanced:
+            return 1.0 - right.mean(axis=1)
+        return 1.0 - right @ self.row_weights
+
+    @property
+    def n_rows(self) -> float:
+        """Rows behind the errors; balanced ones rest on as many as count alike (Kish)."""
+        return kish_size(self.row_weights) if self.balanced else float(len(self.y))
+
+    @property
+    def row_weights(self) -> Floats:
+        """What each row counts in errors; all of them 1 together."""
+        if not self.balanced:
+            return np.full(len(self.y), 1.0 / len(self.y))
+        counts = np.bincount(self.y)
+        return 1.0 / ((counts > 0).sum() * counts[self.y])
+
+
+def quadratic_losses(held_out: Floats, y: Ints, weights: Floats | None = None) -> Floats:
+    r"""Half the Brier score of each voter's held-out votes, between 0 and 1.
+
+    .. math:: \frac{1}{2l}\sum_x\sum_c \bigl(v_h(x, c) - [y = c]\bigr)^2
+
+    It tells voters apart that err on the same rows: few rows suffice.
+
+    Parameters
+    ----------
+    held_out : ndarray of shape (n_voters, n_labeled, n_classes)
+        Validated, see :func:`check_voters`.
+    y : ndarray of int of shape (n_labeled,)
+    weights : ndarray of shape (n_labeled,), optional
+        What each row counts, all of them 1 together; all the same by default.
+
+    Returns
+    -------
+    losses : ndarray of shape (n_voters,)
+    """
+    own = np.take_along_axis(held_out, y[None, :, None], axis=2)[..., 0]
+    each = ((held_out**2).sum(axis=2) - 2.0 * own + 1.0) / 2.0
+    losses: Floats = each.mean(axis=1) if weights is None else each @ weights
+    return losses
 
 
 def check_voters(votes: ArrayLike, name: str) -> Floats:

@@ -66,6 +66,11 @@ class PriorNetworkClassifier(SemiSupervisedClassifier):
     docs/prior_network.md says how it compares with other classifiers, and
     ``network_training/README.md`` how it was trained.
 
+    References
+    ----------
+    .. [1] N. Hollmann, S. Müller, K. Eggensperger and F. Hutter, "TabPFN: a transformer that
+           solves small tabular classification problems in a second", 2023.
+
     Examples
     --------
     >>> import numpy as np

@@ -70,6 +70,6 @@ def pseudo_label_doubts(clf: Any) -> list[float]:
     unlabeled = clf.labeled_iter_ != 0
     chosen = clf.labeled_iter_ > 0
     codes = np.searchsorted(clf.classes_, clf.pseudo_labels_)
-    doubt = 1.0 - clf.assessment_.rule.of(clf.initial_votes_[chosen[unlabeled]], codes)
+    doubt = 1.0 - clf.assessment_.promise.confidence(clf.initial_votes_[chosen[unlabeled]], codes)
     rounds = clf.labeled_iter_[chosen]
     return [float(doubt[rounds == n + 1].mean()) for n in range(clf.n_iter_)]

@@ -39,6 +39,7 @@ def to_html(summary: dict[str, Any]) -> str:
     return environment.get_template("report.html.j2").render(
         s=summary,
         c=charts,
+        glossary=words.GLOSSARY,
         style=Markup(style),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

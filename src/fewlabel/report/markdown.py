@@ -117,11 +117,12 @@ def _classes(summary: dict[str, Any]) -> str:
             f"{entry['n_accepted']:,}",
             _share(entry["error"]),
             _share(entry["prevalence"]),
+            _share(entry.get("recall")),  # reports of earlier versions have none
         ]
         for entry in summary["classes"]
     ]
     head = ["class", "given", "labelled", "accepted", "of the labels wrong", "share of the rows"]
-    return _table(head, rows)
+    return _table([*head, "recall"], rows)
 
 
 def _share(share: dict[str, Any] | None) -> str:

@@ -50,7 +50,8 @@ def max_errors(view: FitView) -> list[float]:
 
 def accepted_for(view: FitView, max_error: float) -> Bools:
     """Which of the unlabelled rows are accepted for an error."""
-    accepted: Bools = view.clf.assessment_.accepted(max_error)
+    rows = view.clf._transduction
+    accepted: Bools = view.clf.assessment_.promise.accepted(rows.initial, rows.labels, max_error)
     return accepted
 
 
@@ -94,7 +95,7 @@ def audit_checks(n: int, max_error: float, expected: float) -> dict[str, int | N
 
 def _held_out(view: FitView, assessment: FitAssessment) -> dict[str, Any] | None:
     """Errors on labelled rows whose labels were held out: of the first vote, of self-learning."""
-    held_out, errors = view.clf.paper_bounds_.held_out, assessment.errors
+    held_out, self_learned = view.clf.paper_bounds_.held_out, assessment.self_learned
     codes, votes = held_out.judged
     if len(codes) == 0:
         return None
@@ -106,8 +107,8 @@ def _held_out(view: FitView, assessment: FitAssessment) -> dict[str, Any] | None
         "per_class": view.clf.labels == "per class",
         "mixed": held_out.weights is not None,
     }
-    if errors is not None:
-        found["self_learning"] = float(errors[held_out.votes[0].any(axis=1)].mean())
+    if self_learned is not None:
+        found["self_learning"] = float(self_learned.errors[held_out.votes[0].any(axis=1)].mean())
     return found
 
 

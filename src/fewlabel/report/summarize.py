@@ -21,7 +21,7 @@ from fewlabel.report.fit_view import FitView, pseudo_label_doubts
 from fewlabel.report.promise_section import accepted_for, max_errors, promise_of, share_entry
 from fewlabel.report.truth import Truth
 from fewlabel.report.voter_rows import voters_of
-from fewlabel.report.words import TERMINATION, broken_statements, headline, warnings_of
+from fewlabel.report.words import FEW_LABELS, TERMINATION, broken_statements, headline, warnings_of
 
 SCHEMA = 2
 MAX_CLASSES = 60  # shown one by one
@@ -69,7 +69,7 @@ def summarize(
         "schema": SCHEMA,
         "title": title or "What was learned from few labels",
         "made_by": _made_by(),
-        "data": {**_counts(view), **(data or {})},
+        "data": {**_counts(view), **_columns(clf), **(data or {})},
         "settings": _settings(clf),
         "voters": voters_of(clf),
         "promise": promise_of(view) if len(view.rows) else None,
@@ -108,6 +108,12 @@ def _counts(view: FitView) -> dict[str, Any]:
     }
 
 
+def _columns(clf: Any) -> dict[str, Any]:
+    """How the columns of a frame were read, if the classifier encoded them."""
+    plan = getattr(getattr(clf, "table_encoder_", None), "plan_", None)
+    return {} if plan is None else {"columns": [column.to_dict() for column in plan]}
+
+
 def _settings(clf: Any) -> dict[str, Any]:
     pseudo_labeled = int((clf.labeled_iter_ > 0).sum())
     budget = clf.max_train
@@ -115,6 +121,7 @@ def _settings(clf: Any) -> dict[str, Any]:
         "policy": clf.policy if isinstance(clf.policy, str) else str(clf.policy),
         "classifier": type(clf.estimator_).__name__,
         "labels": clf.labels,
+        "scoring": getattr(clf, "scoring", "accuracy"),
         "seed": clf.random_state if isinstance(clf.random_state, (int, np.integer)) else None,
         "max_train": None if budget is None else int(budget),
         "budget_used": budget is not None and pseudo_labeled > budget,
@@ -138,6 +145,7 @@ def _classes(view: FitView, known: Truth | None, shown: Ints) -> list[dict[str, 
     nothing = (None,) * view.n_classes
     errors = clf.error_.per_class or nothing
     shares = clf.error_.prevalence or nothing
+    recalls = clf.error_.recall or nothing
     entries = []
     for j in shown:
         mine = view.label == j
@@ -153,6 +161,7 @@ def _classes(view: FitView, known: Truth | None, shown: Ints) -> list[dict[str, 
             "n_accepted": int((mine & view.accepted).sum()),
             "error": share_entry(errors[j]) if mine.any() else None,
             "prevalence": share_entry(shares[j]),
+            "recall": share_entry(recalls[j]) if n_given[j] >= FEW_LABELS else None,
             "histogram": histogram(mine),
             # For each point of the promise's curve.
             "accepted_histograms": [histogram(mine & mask) for mask in masks],

@@ -14,6 +14,27 @@ TERMINATION = {
     "no_unlabeled": "there was no unlabelled row",
 }
 
+GLOSSARY = {
+    "estimate": "A number that is probably near the truth: “about”. Its limits hold about as often "
+    "as they say, if the labelled rows are what the estimate assumes.",
+    "guarantee": "“At most”: true with the stated confidence, whatever the classifier did. It "
+    "takes an audit.",
+    "95 % limits": "In about 95 of 100 such tables the true share lies between them.",
+    "confidence": "The calibrated chance that a label is right: of labels with 90 %, about 90 in "
+    "100 are.",
+    "accepted": "A label that a person may take as it is, for the error that was allowed.",
+    "audit": "A person checks labels of rows that were drawn at random.",
+    "pseudo-labelled": "A round of self-learning trained on the row, with the label of its vote.",
+    "held-out": "Not used for training, so that it shows what happens with rows not seen before.",
+    "vote": "The share of the voters, weighted by Q, that choose a class.",
+    "margin": "The vote for the label minus the vote for the runner-up.",
+    "threshold": "The vote that a row must reach to be pseudo-labelled; one for each class.",
+    "weight Q": "How much of the vote a family of classifiers has earned on held-out rows.",
+    "bound": "A number that the expected error does not exceed if the calibrated votes were the "
+    "true probabilities. They are not, so here it is an estimate.",
+}
+"""The words of the report, explained where they occur and in a list."""
+
 FEW_LABELS = 5
 """A class with fewer given labels than this is mentioned."""
 
@@ -109,6 +130,21 @@ def error_words(summary: dict[str, Any]) -> str:
     )
 
 
+_CLASSES_IN_LINE = 6
+
+
+def recall_words(summary: dict[str, Any]) -> str:
+    """The recall of each class, the lowest ones of many; empty if none is known."""
+    known = [c for c in summary["classes"] if c.get("recall")]
+    if not known or not summary["promise"]:
+        return ""
+    lowest = sorted(known, key=lambda c: c["recall"]["value"])[:_CLASSES_IN_LINE]
+    shown = known if len(known) <= _CLASSES_IN_LINE else lowest
+    each = (f"{c['name']} {about(c['recall']['value'])} ({interval(c['recall'])})" for c in shown)
+    which = "each class" if len(shown) == len(summary["classes"]) else "some classes"
+    return f"recall, the share of {which} that gets its label (estimate): {', '.join(each)}"
+
+
 def accepted_words(accepted: dict[str, Any], asked: str) -> str:
     """Which labels can be taken.
 
@@ -155,11 +191,8 @@ def held_out_words(promise: dict[str, Any]) -> str:
         text += f", self-learning as a whole {percent(held['self_learning'])}"
     if error["value"] < held["initial"] - 5e-4:
         text += f"; the estimate is lower: {'; '.join(_why_lower(held))}"
-    elif error["value"] > held["initial"] + 5e-4 and held["mixed"]:
-        text += (
-            "; the estimate is higher: the weights of the vote were chosen on the same "
-            "rows, which flatters them"
-        )
+    elif error["value"] > held["initial"] + 5e-4:
+        text += f"; the estimate is higher: {'; '.join(_why_higher(held))}"
     return f"{text}."
 
 
@@ -176,6 +209,16 @@ def _why_lower(held: dict[str, Any]) -> list[str]:
     return reasons
 
 
+def _why_higher(held: dict[str, Any]) -> list[str]:
+    reasons = []
+    if held["mixed"]:
+        reasons.append("the weights of the vote were chosen on the same rows, which flatters them")
+    if held["self_learning"] is not None and held["self_learning"] > held["initial"]:
+        reasons.append("it is about self-learning, not about the first vote")
+    reasons.append("so few rows may be right by chance")
+    return reasons
+
+
 def self_learning_words(promise: dict[str, Any] | None) -> str:
     """What self-learning added over the supervised vote, where both were held out."""
     held = promise["held_out"] if promise else None
@@ -185,6 +228,17 @@ def self_learning_words(promise: dict[str, Any] | None) -> str:
     return (
         f"self-learning: held out, {percent(after)} of {count(held['n'], 'labelled row')} wrong, "
         f"{percent(before)} by the supervised vote alone (estimates)"
+    )
+
+
+def changed_words(summary: dict[str, Any]) -> str:
+    """How many labels self-learning changed, where what that is worth was not held out."""
+    data = summary["data"]
+    if not summary["rounds"]:
+        return ""
+    return (
+        f"self-learning changed {data['n_changed']:,} of the "
+        f"{count(data['n_unlabeled'], 'label')} of the supervised vote"
     )
 
 

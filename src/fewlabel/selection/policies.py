@@ -35,7 +35,11 @@ class Selection:
 
     See Also
     --------
-    BoundPolicy, FixedThreshold, Curriculum : Policies that return it.
+    BoundPolicy : A policy that makes one.
+
+    References
+    ----------
+    .. [1] Feofanov, Devijver and Amini (2021), Algorithm 1.
 
     Examples
     --------
@@ -71,12 +75,12 @@ class BoundPolicy(BaseEstimator):
 
     See Also
     --------
-    optimal_thresholds : The search itself.
-    FixedThreshold, Curriculum : The paper's other policies.
+    FixedThreshold, Curriculum : The other policies.
+    fewlabel.optimal_thresholds : The search itself.
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), alg:MSLA and (∗).
+    .. [1] Feofanov, Devijver and Amini (2021), Algorithm 1.
 
     Examples
     --------
@@ -112,12 +116,20 @@ class FixedThreshold(BaseEstimator):
 
     See Also
     --------
-    BoundPolicy : Thresholds that are found in each round.
+    BoundPolicy : Thresholds from a bound on the error, which need no choice.
 
     References
     ----------
     .. [1] G. Tür, D. Hakkani-Tür and R. E. Schapire, "Combining active and semi-supervised
-       learning for spoken language understanding", 2005.
+           learning for spoken language understanding", 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabel import FixedThreshold, VoteStatistics
+    >>> votes = np.array([[0.95, 0.05], [0.6, 0.4]])
+    >>> FixedThreshold(0.7).select(VoteStatistics.from_votes(votes, votes), 1).mask(votes).tolist()
+    [True, False]
     """
 
     def __init__(self, threshold: float = 0.7) -> None:
@@ -140,11 +152,20 @@ class Curriculum(BaseEstimator):
 
     See Also
     --------
-    BoundPolicy : Thresholds that are found in each round.
+    BoundPolicy : Thresholds from a bound on the error.
 
     References
     ----------
-    .. [1] P. Cascante-Bonilla, F. Tan, Y. Qi and V. Ordonez, "Curriculum labeling", 2021.
+    .. [1] P. Cascante-Bonilla, F. Tan, Y. Qi and V. Ordonez, "Curriculum labeling: revisiting
+           pseudo-labeling for semi-supervised learning", 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewlabel import Curriculum, VoteStatistics
+    >>> votes = np.array([[0.95, 0.05], [0.9, 0.1], [0.55, 0.45], [0.1, 0.9]])
+    >>> Curriculum(0.5).select(VoteStatistics.from_votes(votes, votes), 1).mask(votes).tolist()
+    [True, True, False, True]
     """
 
     def __init__(self, step: float = 1 / 3) -> None:

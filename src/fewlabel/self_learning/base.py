@@ -55,6 +55,9 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
     :class:`fewlabel.selection.learner.Learner` and hands it to ``_learn``.
     """
 
+    # Whether the learner gains from sparse tf-idf where a table is text alone.
+    _wants_sparse = False
+
     policy: str | Policy
     label_proba: str | ArrayLike
     pseudo_weight: str
@@ -100,7 +103,7 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
         if self.table is None or (self.table == "auto" and not has_other_than_numbers(X)):
             return None
         if isinstance(self.table, str):
-            return TableEncoder(missing_label=self.missing_label)
+            return TableEncoder(missing_label=self.missing_label, sparse=self._wants_sparse)
         encoder: TableEncoder = clone(self.table)
         return encoder
 
@@ -158,7 +161,7 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
         self._keep_rows(X, codes, executor.chunk)
         initial, votes = executor.chunk["initial"], executor.chunk["votes"]
         self._transduction = Transduction(initial, votes, named, given)
-        self._assessment = self._paper_bounds = None
+        self._assessment = self._paper_bounds = self._sample = None
         return self
 
     def _task(

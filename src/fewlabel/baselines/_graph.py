@@ -1,0 +1,139 @@
+"""Graphs of nearest neighbours, and how labels spread on them.
+
+Neighbours are found exactly by scikit-learn, by an inverted index of faiss where that pays.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+from weakref import ref
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import issparse
+from sklearn.neighbors import NearestNeighbors
+
+from fewlabel._core.arrays import Bools, Floats, Ints
+
+MANY_POINTS = 15_000
+"""Points from which on an approximate search pays."""
+_MOST_FEATURES_OF_A_TREE = 6  # beyond, comparing all pairs is faster than a tree of boxes
+_LEAST_SCALE = 1e-12
+_PROBED = 0.08  # share of the lists of an inverted index that a search looks into
+
+
+def nearest(
+    points: Any, k: int, queries: Any = None, *, n_jobs: int | None = None
+) -> tuple[Floats, Ints]:
+    """Distances and positions of the k nearest points, nearest first.
+
+    Parameters
+    ----------
+    points : {ndarray, sparse matrix} of shape (n_points, n_features)
+    k : int
+        At most as many as there are (other) points are returned.
+    queries : {ndarray, sparse matrix} of shape (n_queries, n_features), optional
+        By default the points themselves, none of which is its own neighbour.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    distances, positions : ndarray of shape (n_queries, k)
+
+    Notes
+    -----
+    With ``faiss`` installed and at least ``MANY_POINTS`` dense points the search is approximate: it
+    finds nearly all of the neighbours in a fraction of the time.
+    """
+    n = points.shape[0]
+    k = max(min(k, n - (queries is None)), 1)
+    if n >= MANY_POINTS and not issparse(points) and find_spec("faiss") is not None:
+        return _by_inverted_index(points, k, queries)
+    tree = not issparse(points) and points.shape[1] <= _MOST_FEATURES_OF_A_TREE
+    index = NearestNeighbors(
+        n_neighbors=k, algorithm="kd_tree" if tree else "brute", n_jobs=n_jobs
+    ).fit(points)
+    distances, positions = index.kneighbors(queries)  # None: a row is not its own neighbour
+    return distances, positions
+
+
+def _by_inverted_index(points: Any, k: int, queries: Any) -> tuple[Floats, Ints]:
+    index, own = _inverted_index(points), queries is None
+    asked = np.ascontiguousarray(points if own else queries, dtype=np.float32)
+    squares, found = index.search(asked, k + own)
+    if own:  # the row itself is found first, or a twin of it
+        n = len(asked)
+        itself = found == np.arange(n)[:, None]
+        itself[~itself.any(axis=1), -1] = True
+        squares, found = squares[~itself].reshape(n, k), found[~itself].reshape(n, k)
+    missing = found < 0  # fewer rows in the lists looked into: the nearest once more
+    found = np.where(missing, found[:, :1], found)
+    squares = np.where(missing, squares[:, :1], squares)
+    return np.sqrt(np.maximum(squares, 0.0)).astype(np.float64), np.maximum(found, 0)
+
+
+# The last index, with a weak reference to its points: rows are asked about in many blocks.
+_last: dict[str, tuple[Any, Any]] = {}
+
+
+def _inverted_index(points: Any) -> Any:
+    import faiss
+
+    of, index = _last.get("index", (None, None))
+    if of is not None and of() is points:
+        return index
+    rows = np.ascontiguousarray(points, dtype=np.float32)
+    n, d = rows.shape
+    n_lists = int(np.sqrt(n))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, n_lists)
+    index.cp.seed = 0
+    index.train(rows[:: max(1, n // (40 * n_lists))])
+    index.add(rows)
+    index.nprobe = max(8, int(_PROBED * n_lists))
+    _last["index"] = ref(points), index
+    return index
+
+
+def normalised_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
+    """S = D^(-1/2) W D^(-1/2), where W joins two rows if either is a neighbour of the other."""
+    weights = graph.maximum(graph.T).tocsr()
+    degree = np.asarray(weights.sum(axis=1)).ravel()
+    scale = np.zeros_like(degree)
+    np.divide(1.0, np.sqrt(degree), out=scale, where=degree > 0)
+    diagonal = sparse.diags_array(scale)
+    return (diagonal @ weights @ diagonal).tocsr()
+
+
+def spread(
+    S: sparse.csr_matrix, Y: Floats, *, alpha: float, max_iter: int, tol: float
+) -> tuple[Floats, int, bool]:
+    """Iterate F ← αSF + (1−α)Y; the scores, the iterations, and whether the change is below tol.
+
+    The error of F shrinks by α at every product, so the change does too: it bounds the distance to
+    the limit by α/(1−α) times itself.
+    """
+    source = (1.0 - alpha) * Y
+    F = source
+    for iteration in range(1, max_iter + 1):
+        last, F = F, alpha * (S @ F) + source
+        if np.abs(F - last).sum() <= tol * source.sum():
+            return F, iteration, True
+    return F, max_iter, False
+
+
+def scales_of(distances: Floats) -> Floats:
+    """Distance of the last neighbour; a row among twins has none, and only they count for it."""
+    return np.maximum(distances[:, -1], _LEAST_SCALE)
+
+
+def distributions(scores: Floats, prior: Floats) -> Floats:
+    reached = reached_rows(scores)
+    out = np.tile(prior, (len(scores), 1))
+    out[reached] = scores[reached] / scores[reached].sum(axis=1, keepdims=True)
+    return out
+
+
+def reached_rows(scores: Floats) -> Bools:
+    total = scores.sum(axis=1)
+    return np.isfinite(total) & (total > 0)

@@ -1,0 +1,213 @@
+"""Label spreading on graphs in learned metrics: families of voters that look at all rows.
+
+Neighbours in the given features are poor guides where many features say nothing. A metric that was
+learned from the few labels knows which of them matter, the graph over all rows does the rest.
+
+A graph may be carried by a sample of the rows, its anchors: fit on these; all others vote by their
+neighbours among them (``predict_proba``).
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.utils.extmath import randomized_svd
+
+from fewlabel._core.arrays import Floats
+from fewlabel._core.scikit import take_rows, validate_data
+from fewlabel._core.targets import UNLABELED
+from fewlabel.baselines import LabelSpreadingClassifier
+from fewlabel.baselines._base import Codes, SemiSupervisedClassifier
+from fewlabel.baselines._wide import WideLDA
+
+_LEAST_EIGENVALUE = 1e-9  # relative to the largest: directions in which class means do not differ
+
+# --- metrics ---------------------------------------------------------------------------------
+
+
+class LeafProximity(TransformerMixin, BaseEstimator):
+    """Rows are near if they fall into the same leaves of trees that were trained on the labels.
+
+    Leaves as 0 and 1, for each tree one 1, projected on the first right singular vectors.
+
+    Parameters
+    ----------
+    forest : fitted forest or None
+        Trees that know the labels. None: ``n_trees`` extra trees are trained.
+    n_trees : int
+    n_components : int
+    random_state : int
+    n_jobs : int or None
+
+    Attributes
+    ----------
+    forest_ : fitted forest
+    components_ : ndarray of shape (n_nodes of all trees, n_components)
+        Zero for nodes that are no leaf.
+
+    References
+    ----------
+    .. [1] L. Breiman, "Random forests", Machine Learning 45, 2001 (proximities).
+    """
+
+    def __init__(
+        self,
+        forest: Any = None,
+        *,
+        n_trees: int = 100,
+        n_components: int = 30,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.forest = forest
+        self.n_trees = n_trees
+        self.n_components = n_components
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, codes: Codes) -> Self:
+        """Train the trees on the labelled rows, find the singular vectors of all rows."""
+        self.forest_ = self.forest
+        if self.forest_ is None:
+            labeled = np.flatnonzero(codes != UNLABELED)
+            trees = ExtraTreesClassifier(
+                self.n_trees, random_state=self.random_state, n_jobs=self.n_jobs
+            )
+            self.forest_ = trees.fit(take_rows(X, labeled), codes[labeled])
+        sizes = [tree.tree_.node_count for tree in self.forest_.estimators_]
+        self._starts = np.cumsum([0, *sizes])
+        leaves = self._leaves(X)
+        most = min(self.n_components, min(leaves.shape) - 1)
+        _, _, components = randomized_svd(leaves, most, n_iter=3, random_state=self.random_state)
+        self.components_ = np.ascontiguousarray(components.T)
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Coordinates of rows."""
+        coordinates: Floats = self._leaves(X) @ self.components_
+        return coordinates
+
+    def _leaves(self, X: Any) -> sparse.csr_array:
+        columns = self.forest_.apply(X) + self._starts[:-1]
+        n, k = columns.shape
+        starts = np.arange(0, n * k + 1, k)
+        ones = np.ones(n * k, dtype=np.float32)
+        return sparse.csr_array((ones, columns.ravel(), starts), shape=(n, self._starts[-1]))
+
+
+class Discriminants(TransformerMixin, BaseEstimator):
+    r"""The space of the linear discriminants, in which every class has the unit covariance.
+
+    With class means M and shrunk covariance :math:`\Sigma` within classes, rows x become
+    :math:`x^\top A\,(A^\top\Sigma A)^{-1/2}`, :math:`A=\Sigma^{-1}M^\top`, so that
+    :math:`A^\top\Sigma A = M\Sigma^{-1}M^\top`; means and A are centred.
+
+    Attributes
+    ----------
+    basis_ : ndarray of shape (n_features, at most n_classes - 1)
+    """
+
+    def fit(self, X: Any, codes: Codes) -> Self:
+        """Learn from the labelled rows."""
+        labeled = codes != UNLABELED
+        lda = WideLDA().fit(X[labeled], codes[labeled])
+        coef = np.vstack([-lda.coef_, lda.coef_]) / 2 if len(lda.coef_) == 1 else lda.coef_
+        coef, means = coef - coef.mean(axis=0), lda.means_ - lda.means_.mean(axis=0)
+        between = coef @ means.T
+        values, vectors = np.linalg.eigh((between + between.T) / 2)
+        kept = values > _LEAST_EIGENVALUE * values.max()
+        if not kept.any() or not values.max() > 0:
+            raise ValueError("the means of the classes do not differ")
+        self.basis_ = coef.T @ (vectors[:, kept] / np.sqrt(values[kept]))
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Coordinates of rows."""
+        coordinates: Floats = X @ self.basis_
+        return coordinates
+
+
+# --- the voter -------------------------------------------------------------------------------
+
+
+class MetricSpreadingClassifier(SemiSupervisedClassifier):
+    """Label spreading among neighbours in a metric that was learned from the labels.
+
+    Parameters
+    ----------
+    metric : transformer
+        Its ``fit`` gets all rows and class codes, ``UNLABELED`` where there is none.
+    spreading : LabelSpreadingClassifier
+        How labels spread; ``fit`` uses a copy.
+    missing_label : object, default="auto"
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    metric_ : fitted transformer
+    spreading_ : LabelSpreadingClassifier
+        Fitted on what the metric makes of the rows.
+    classes_ : ndarray of shape (n_classes,)
+    label_distributions_ : ndarray of shape (n_samples, n_classes)
+
+    See Also
+    --------
+    fewlabel.LabelSpreadingClassifier : spreads among neighbours in the given features.
+    """
+
+    _sparse = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
+    def __init__(
+        self, metric: Any, spreading: Any, *, missing_label: object = "auto", verbose: int = 0
+    ) -> None:
+        self.metric = metric
+        self.spreading = spreading
+        self.missing_label = missing_label
+        self.verbose = verbose
+
+    @property
+    def label_distributions_(self) -> Floats:
+        """Votes for the rows of ``fit``."""
+        distributions: Floats = self.spreading_.label_distributions_
+        return distributions
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        # Trees take missing values; other metrics are given rows without.
+        return validate_data(
+            self, X, accept_sparse="csr", ensure_all_finite="allow-nan", reset=reset
+        )
+
+    def _fit(self, X: Any, codes: Codes) -> Floats:
+        self.metric_ = copy.copy(self.metric).fit(X, codes)
+        self.spreading_ = copy.copy(self.spreading).fit(self.metric_.transform(X), codes)
+        return self.label_distributions_
+
+    def _scores(self, X: Any) -> Floats:
+        scores: Floats = self.spreading_.predict_proba(self.metric_.transform(X))
+        return scores
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Label distributions of new rows, from those of their neighbours in the metric."""
+        return self._checked_scores(X)
+
+    def respread(self, y: Any) -> Self:
+        """A classifier for other labels of the same rows, in the metric and graph of this one."""
+        other = copy.copy(self)
+        other.spreading_ = self.spreading_.respread(y)
+        other.classes_ = other.spreading_.classes_
+        return other
+
+
+def local_spreading(
+    n_neighbors: int = 10, n_components: int | None = None, **params: Any
+) -> LabelSpreadingClassifier:
+    """Label spreading as the families do it: local weights, classes alike."""
+    return LabelSpreadingClassifier(
+        "local", n_neighbors=n_neighbors, n_components=n_components, balanced=True, **params
+    )

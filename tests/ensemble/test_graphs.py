@@ -1,0 +1,177 @@
+"""Label spreading in learned metrics: metrics, anchors, neighbours, held-out votes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.preprocessing import StandardScaler
+
+from fewlabel import FewLabelClassifier, LabelSpreadingClassifier
+from fewlabel.assess.held_out import folds_of
+from fewlabel.baselines import _graph
+from fewlabel.baselines._graph import nearest
+from fewlabel.ensemble.families import FAMILIES
+from fewlabel.ensemble.family_trainer import FamilyTrainer
+from fewlabel.ensemble.graphs import Discriminants, LeafProximity, local_spreading
+from reference import local_spreading_limit
+
+X, Y = load_wine(return_X_y=True)
+X = StandardScaler().fit_transform(X)
+LABELED = np.random.default_rng(1).permutation(len(Y))[:30]
+CODES = np.full(len(Y), -1)
+CODES[LABELED] = Y[LABELED]
+GRAPHS = [family for family in FAMILIES.values() if family.graph]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_local_weights_and_balance_are_the_literal_ones(seed):
+    rng = np.random.default_rng(seed)
+    rows, y = rng.normal(size=(30, 2)), np.full(30, -1)
+    y[:6] = [0, 0, 0, 1, 1, 2]
+    clf = LabelSpreadingClassifier("local", n_neighbors=4, balanced=True, tol=1e-9, max_iter=5000)
+    expected = local_spreading_limit(rows, y, 3, k=4, alpha=0.9)
+    reached = expected.sum(axis=1) > 1e-12
+    found = clf.fit(rows, y).label_distributions_[reached]
+    shares = expected[reached] / expected[reached].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, shares, atol=1e-5)
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_held_out_votes_are_those_of_labels_hidden_one_fold_at_a_time(balanced):
+    clf = LabelSpreadingClassifier("local", balanced=balanced, tol=1e-10, max_iter=1000)
+    clf.fit(X, CODES)
+    labeled = np.flatnonzero(CODES != -1)
+    folds = folds_of(len(labeled), 5, 0)
+    votes = clf.held_out_votes(folds)
+    for train, test in folds:
+        hidden = np.full(len(CODES), -1)
+        hidden[labeled[train]] = CODES[labeled[train]]
+        expected = clf.respread(hidden).label_distributions_[labeled[test]]
+        np.testing.assert_allclose(votes[test], expected, atol=1e-7)
+
+
+def test_only_graphs_hide_labels():
+    clf = LabelSpreadingClassifier("rbf").fit(X, CODES)
+    with pytest.raises(ValueError, match="held_out_votes needs the graph"):
+        clf.held_out_votes([])
+
+
+def test_twins_have_no_scale_and_do_no_harm():
+    rows = np.repeat([[0.0, 0.0], [1.0, 1.0]], 20, axis=0)
+    y = np.full(40, -1)
+    y[[0, 20]] = 0, 1
+    clf = local_spreading().fit(rows, y)
+    np.testing.assert_array_equal(clf.transduction_, np.repeat([0, 1], 20))
+    np.testing.assert_allclose(clf.predict_proba([[1.0, 1.0]]), [[0.0, 1.0]])
+
+
+def test_directions_without_spread_are_not_whitened():
+    flat = np.c_[X, X[:, :2] @ [1.0, 2.0], np.ones(len(X))]
+    clf = local_spreading(n_components=20, whiten=True).fit(flat, CODES)
+    assert clf._projection.n_components_ == X.shape[1]
+    np.testing.assert_allclose(clf._points.std(axis=0, ddof=1), 1.0)
+
+
+# --- metrics -------------------------------------------------------------------------------------
+
+
+def test_distances_of_class_means_are_mahalanobis():
+    labeled = CODES != -1
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(X[labeled], Y[labeled])
+    basis = Discriminants().fit(X, CODES).basis_
+    assert basis.shape == (X.shape[1], 2)
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        between = lda.means_[a] - lda.means_[b]
+        expected = between @ np.linalg.solve(lda.covariance_, between)
+        assert ((between @ basis) ** 2).sum() == pytest.approx(expected, rel=1e-6)
+
+
+def test_discriminants_of_two_classes_are_a_line():
+    rows, labels = load_iris(return_X_y=True)
+    codes = np.where(np.arange(150) % 5 == 0, labels, -1)
+    codes[labels == 2] = -1
+    assert Discriminants().fit(rows, codes).basis_.shape == (4, 1)
+
+
+def test_proximity_is_the_share_of_common_leaves():
+    forest = ExtraTreesClassifier(20, random_state=0).fit(X[LABELED], Y[LABELED])
+    metric = LeafProximity(forest, n_components=len(X)).fit(X, CODES)
+    leaves = forest.apply(X)
+    common = (leaves[:, None] == leaves[None]).sum(axis=2)
+    Z = metric.transform(X)
+    np.testing.assert_allclose(Z @ Z.T, common, atol=0.05)
+    # A new row is where it would have been.
+    np.testing.assert_allclose(metric.transform(X[:3]), Z[:3], atol=1e-4)
+    own = LeafProximity(n_trees=7).fit(X, CODES)
+    assert own.transform(X).shape == (len(X), 30)
+
+
+def test_the_forest_of_the_family_is_trained_once(monkeypatch):
+    made = []
+    fit = ExtraTreesClassifier.fit
+    monkeypatch.setattr(
+        ExtraTreesClassifier, "fit", lambda self, *a, **k: made.append(1) or fit(self, *a, **k)
+    )
+    for names in (["extra_trees", "spreading_forest"], ["spreading_forest"]):
+        made.clear()
+        FewLabelClassifier(names, random_state=0, max_iter=0).fit(X, CODES)
+        assert len(made) == 1 + 5
+
+
+# --- anchors -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", GRAPHS, ids=lambda f: f.name)
+def test_a_sample_carries_the_graph_and_others_vote_by_their_neighbours(family):
+    bench = FamilyTrainer(X, CODES, 3, seed=0)
+    few = replace(family, learns_from=60, held_out_rows=40)
+    voter = bench.train(few, bench.labeled, CODES[bench.labeled])
+    assert len(voter.model.label_distributions_) == len(LABELED) + 60
+    carriers = np.concatenate([bench.labeled, np.sort(bench.unlabeled_at_random[:60])])
+    every = np.arange(len(X))
+    votes = bench.vote(voter, few, every)
+    np.testing.assert_allclose(votes[carriers], voter.model.label_distributions_)
+    others = np.setdiff1d(every, carriers)
+    np.testing.assert_allclose(votes[others], voter.predict_proba(X[others]))
+    assert (votes[others].argmax(axis=1) == Y[others]).mean() > 0.7
+    assert bench.accuracy(bench.held_out(few, voter)) > 0.5
+    # A round: pseudo-labels of rows that carry the graph count, others cannot.
+    taught = bench.train(few, every, Y, like=voter)
+    assert len(taught.model.label_distributions_) == len(carriers)
+    assert (bench.vote(taught, few, every).argmax(axis=1) == Y).mean() > 0.9
+
+
+# --- neighbours ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_features", [4, 30])
+def test_the_index_finds_nearly_all_neighbours(n_features, monkeypatch):
+    pytest.importorskip("faiss")
+    rows = load_digits().data[:, 10 : 10 + n_features] + np.linspace(0, 0.1, 1797)[:, None]
+    exact_distances, exact = nearest(rows, 10)
+    new_distances, new = nearest(rows, 10, rows[:50] + 0.05)
+    monkeypatch.setattr(_graph, "MANY_POINTS", 1)
+    distances, found = nearest(rows, 10)
+    assert found.shape == (1797, 10)
+    assert (found != np.arange(1797)[:, None]).all()
+    same = np.mean([len(np.intersect1d(a, b)) / 10 for a, b in zip(found, exact)])
+    assert same > 0.85
+    assert (np.diff(distances, axis=1) >= 0).all()
+    assert np.median(distances / exact_distances) == pytest.approx(1.0, abs=1e-3)
+    again = nearest(rows, 10, rows[:50] + 0.05)
+    assert np.mean([len(np.intersect1d(a, b)) / 10 for a, b in zip(again[1], new)]) > 0.85
+    assert np.median(again[0] / new_distances) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_results_do_not_depend_on_the_number_of_jobs():
+    one = FewLabelClassifier(random_state=0).fit(X, CODES)
+    two = FewLabelClassifier(random_state=0, n_jobs=2).fit(X, CODES)
+    np.testing.assert_array_equal(two.posterior_.weights, one.posterior_.weights)
+    np.testing.assert_array_equal(two.transduction_proba_, one.transduction_proba_)
