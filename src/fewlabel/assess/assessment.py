@@ -13,10 +13,10 @@ import numpy as np
 
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel.assess.calibration import Confidence, bounding_power, for_bounds
-from fewlabel.assess.error_estimate import ClassShares, ErrorEstimate, Labels, assess_labels
+from fewlabel.assess.error_estimate import ErrorEstimate, Labels, assess_labels
 from fewlabel.assess.label_proba import label_proba_of
 from fewlabel.assess.out_of_sample import WeightRule, mix_held_out
-from fewlabel.assess.prevalence import shifted
+from fewlabel.assess.prevalence import ClassShares, labeled_shares, shifted
 from fewlabel.assess.promise import Promise
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 
@@ -64,14 +64,9 @@ class HeldOut(NamedTuple):
     trained_share: float = 1.0
     class_shares: ClassShares = ClassShares()
 
-    def labeled_shares(self, n_classes: int) -> Floats:
-        """Shares of the classes among the labelled rows."""
-        counts = np.maximum(np.bincount(self.y, minlength=n_classes), 0.5)
-        return counts / counts.sum()
-
     def shifts(self, n_classes: int) -> Shifts:
         """From the class shares of the votes to those of the labelled rows, and to the table's."""
-        (table, votes), labeled = self.class_shares, self.labeled_shares(n_classes)
+        (table, votes), labeled = self.class_shares, labeled_shares(self.y, n_classes)
         return Shifts(
             None if votes is None else labeled / votes, None if table is None else table / labeled
         )

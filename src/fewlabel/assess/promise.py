@@ -117,12 +117,11 @@ def error_from_dict(plain: dict[str, Any]) -> ErrorEstimate:
 
 
 def _rule(plain: dict[str, Any]) -> Confidence:
-    shift = plain["shift"]
-    rule = Confidence(
-        float(plain["power"]),
-        float(plain["seen"]),
-        None if shift is None else tuple(float(share) for share in shift),
+    shift, own = (
+        None if ratios is None else tuple(float(ratio) for ratio in ratios)
+        for ratios in (plain["shift"], plain["own"])
     )
-    if not np.isfinite([rule.power, rule.seen, *(rule.shift or ())]).all():
+    rule = Confidence(float(plain["power"]), float(plain["seen"]), shift, own)
+    if not np.isfinite([rule.power, rule.seen, *(shift or ()), *(own or ())]).all():
         raise ValueError("confidence")
     return rule

@@ -18,9 +18,9 @@ from fewlabel._core.checks import check_weights
 from fewlabel._core.scikit import Interval, StrOptions, take_rows, validate_data
 from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.assessment import HeldOut
-from fewlabel.assess.error_estimate import ClassShares, Labels
+from fewlabel.assess.error_estimate import Labels
 from fewlabel.assess.held_out import trained_share, unequal
-from fewlabel.assess.prevalence import check_priors
+from fewlabel.assess.prevalence import ClassShares, check_priors
 from fewlabel.chunks.encoded import NumberLayout
 from fewlabel.chunks.local import as_rows
 from fewlabel.chunks.rows import Rows
