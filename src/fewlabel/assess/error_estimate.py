@@ -236,9 +236,9 @@ def assess_labels(
     low, high = share_limits(value, of_finite_population(n_limits, len(first)))
 
     def match(value: float) -> Confidence:
-        own_first, seen, shift = judged.first, judged.seen, judged.shift
-        found = match_confidence(own_first, predicted, value, seen=seen, shift=shift)
-        return replace(found, own=judged.own)
+        seen, shift = judged.seen, judged.shift
+        rule = match_confidence(judged.first, predicted, value, seen=seen, shift=shift)
+        return replace(rule, own=judged.own)
 
     confidence, cautious = match(value), match(value + _CAUTION * (high - value))
     per_class = class_errors(judged, predicted, confidence.of(first, predicted), trained_share)

@@ -69,8 +69,12 @@ class Promise:
 
     def accepted(self, votes: Floats, labels: Ints, max_error: float | None = None) -> Bools:
         """Which labels a person may take as they are."""
-        reached: Bools = self.cautious.of(votes, labels) >= self.threshold(max_error) - 1e-12
+        reached: Bools = self.cautious.of(votes, labels) >= self.least(max_error)
         return reached
+
+    def least(self, max_error: float | None = None) -> float:
+        """The threshold with the slack of a rounding error, to compare with."""
+        return self.threshold(max_error) - 1e-12
 
     @property
     def mean_doubt(self) -> float:
