@@ -96,7 +96,7 @@ def by_hand(X, y, base, weighted=True):
         rows = labeled + sorted(P)
         pseudo = [y[row] if y[row] != -1 else labels[row] for row in rows]
         shares = len(rows) / (2 * len(labeled)), len(rows) / (2 * len(P))
-        weight = np.repeat(shares if weighted else (1, 1), [len(labeled), len(P)])
+        weight = np.repeat(shares, [len(labeled), len(P)]) if weighted else None
         model = clone(base).fit(X[rows], pseudo, sample_weight=weight)
     return model, labels, rounds
 
