@@ -16,10 +16,8 @@ VOTES = ["segment_vote_large", "segment_vote_small"]
 
 
 @pytest.fixture(scope="module")
-def run():
-    runner = Runner()
-    yield runner
-    runner.close()
+def run(fewlabel: Runner) -> Runner:
+    return fewlabel
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from typing import Any
 
 def load() -> None:
     """Import what commands import when they need it, so that no child has to do it again."""
-    for name in ("cli.app", "cli.audit", "cli.commands", "cli.folders", "report.html"):
+    for name in ("cli.app", "cli.audit", "cli.commands", "cli.folders", "cli.label", "report.html"):
         importlib.import_module(f"fewlabel.{name}")
     for name in ("pyarrow.parquet", "skops.io", "sklearn.ensemble", "sklearn.svm"):
         importlib.import_module(name)
