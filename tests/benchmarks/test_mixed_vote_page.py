@@ -34,8 +34,9 @@ def test_a_trial_of_the_ablation(few_families):
     line = mixed_vote.ablate("iris", 2000, 10)
     assert list(line["families"]) == [*few_families, "lda", "knn"]
     assert {f"without {name}" for name in few_families} < set(line["mixtures"])
-    # What the study mixes is what the classifier does.
-    assert line["mixtures"]["default"] == line["first"] > 0.8
+    # What the study mixes is what the classifier does, but for its seed.
+    assert line["mixtures"]["default"] == pytest.approx(line["first"], abs=0.03)
+    assert line["first"] > 0.8
     assert line["mixtures"]["before"] > 0.8
 
 

@@ -89,7 +89,8 @@ def test_beyond_its_limits_it_is_left_out(field, message):
 
 
 def test_a_foundation_model_can_be_the_only_voter():
-    clf = SelfLearningClassifier(TabICLClassifier(), random_state=0).fit(X, TARGET)
+    clf = SelfLearningClassifier(TabICLClassifier(), pseudo_weight="uniform", random_state=0)
+    clf.fit(X, TARGET)
     assert (clf.transduction_ == Y).mean() > 0.9
 
 
@@ -101,7 +102,7 @@ def real(tmp_path):
     """TabICL with a small network of random weights."""
     tabicl = pytest.importorskip("tabicl")
     torch = pytest.importorskip("torch")
-    from tabicl.model.tabicl import TabICL
+    from tabicl._model.tabicl import TabICL
 
     config = {
         "max_classes": 10, "embed_dim": 16, "col_num_blocks": 1, "col_nhead": 2, "col_num_inds": 8,
@@ -124,7 +125,8 @@ def test_the_real_class_votes(real):
 
 
 def test_the_real_class_learns_by_itself(real):
-    clf = SelfLearningClassifier(real, random_state=0, max_iter=1).fit(X, TARGET)
+    clf = SelfLearningClassifier(real, pseudo_weight="uniform", random_state=0, max_iter=1)
+    clf.fit(X, TARGET)
     assert clf.predict(X[:5]).shape == (5,)
 
 

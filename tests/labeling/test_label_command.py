@@ -205,6 +205,31 @@ def test_other_machines_need_a_password_or_certificate(table, options, words):
         label_command(Console(), table, LabelOptions("y", **options))
 
 
+def test_who_may_ask_for_the_page(tmp_path, capsys):
+    listening = label._listening(LabelOptions("y"))
+    port = listening.getsockname()[1]
+    try:
+        entry = label.entry_of(listening, LabelOptions("y"))
+        assert entry.hosts == {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        assert len(entry.token) == len(entry.cookie) == 43
+        (tmp_path / "password").write_text("correct horse\n")
+        options = LabelOptions("y", host="box.example", password_file=tmp_path / "password")
+        entry = label.entry_of(listening, options)
+        assert entry.password == "correct horse"
+        assert f"box.example:{port}" in entry.hosts
+        label.announce(entry, listening, LabelOptions("y", host="box.example", open_browser=False))
+        told = capsys.readouterr()
+        assert told.out == f"http://box.example:{port}/?token={entry.token}\n"
+        assert "not encrypted" in told.err
+        (tmp_path / "password").write_text("short")
+        with pytest.raises(UserError, match="8 characters"):
+            label.entry_of(listening, options)
+        with pytest.raises(UserError, match="cannot use port"):
+            label._listening(LabelOptions("y", host="203.0.113.7", port=port))
+    finally:
+        listening.close()
+
+
 def test_the_result_holds_what_was_checked(table, tmp_path):
     """Frozen labels stay, wrong ones are corrected, accepted ones are those of the check."""
     opened = reopened(table)

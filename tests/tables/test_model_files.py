@@ -37,7 +37,12 @@ from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.mixed_vote import MixedVote
 from fewlabel.tables import model_archive
 from fewlabel.tables.allowed_types import CLASSES, LIBRARY_TYPES, TELL_SKOPS
-from fewlabel.tables.model_archive import check_archive, read_archive, write_archive
+from fewlabel.tables.model_archive import (
+    FORMAT_VERSION,
+    check_archive,
+    read_archive,
+    write_archive,
+)
 from fewlabel.tables.model_files import TableModel, load_model, save_model
 from support.cli_tools import environment
 
@@ -483,7 +488,7 @@ def bombs(folder: Path) -> list[Path]:
         "arrays": {f"{k}.npy": blanks[: 25 * 2**20] for k in range(8)},
     }
     for name, parts in members.items():
-        manifest = {"format": "fewlabel model", "format_version": 2}
+        manifest = {"format": "fewlabel model", "format_version": FORMAT_VERSION}
         sums = {part: hashlib.sha256(data).hexdigest() for part, data in parts.items()}
         deflated(folder / f"{name}.skops", parts, {**manifest, "members": sums})
     with zipfile.ZipFile(folder / "manifest.skops", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -547,7 +552,7 @@ def forged_part(saved: Path, target: Path, change) -> Path:
     members["schema.json"] = json.dumps(schema).encode()
     manifest = {
         "format": "fewlabel model",
-        "format_version": 2,
+        "format_version": FORMAT_VERSION,
         "scikit-learn": sklearn.__version__,
     }
     manifest["members"] = {n: hashlib.sha256(d).hexdigest() for n, d in members.items()}

@@ -35,7 +35,9 @@ from fewlabel.assess.limits import (
 )
 from fewlabel.assess.out_of_sample import JudgedRows, WeightRule, judge
 from fewlabel.assess.prevalence import (
+    ClassShares,
     em_prevalence,
+    labeled_shares,
     prevalence_draws,
     sampled_prevalence,
     shifted,
@@ -234,7 +236,9 @@ def assess_labels(
     low, high = share_limits(value, of_finite_population(n_limits, len(first)))
 
     def match(value: float) -> Confidence:
-        return match_confidence(first, predicted, value, seen=judged.seen, shift=judged.shift)
+        seen, shift = judged.seen, judged.shift
+        rule = match_confidence(judged.first, predicted, value, seen=seen, shift=shift)
+        return replace(rule, own=judged.own)
 
     confidence, cautious = match(value), match(value + _CAUTION * (high - value))
     per_class = class_errors(judged, predicted, confidence.of(first, predicted), trained_share)
@@ -257,31 +261,18 @@ def _standing_for_the_table(
     return rows if sample is None else rows.take(sample)
 
 
-class ClassShares(NamedTuple):
-    """Shares of the classes, where they are not simply those of the labelled rows.
-
-    Attributes
-    ----------
-    table : ndarray of shape (n_classes,) or None
-        Of the unlabelled rows, if the user knows them.
-    votes : ndarray of shape (n_classes,) or None
-        Those that the votes are for; equal ones make every class count the same.
-    """
-
-    table: Floats | None = None
-    votes: Floats | None = None
-
-
 class _Sample(NamedTuple):
     """Judged rows as a sample of the table, and label probabilities of the unlabelled rows."""
 
     rows: JudgedRows
     weight: Floats
+    first: Floats
     proba: Floats
     seen: float
     variance: float
     prevalence: tuple[Share, ...]
     shift: tuple[float, ...] | None
+    own: tuple[float, ...] | None
 
 
 def _sample_of(
@@ -299,45 +290,35 @@ def _random_sample(
 ) -> _Sample:
     # Rows whose class has no other label stand for classes without any (Good-Turing).
     seen = float(rows.voted.mean()) if len(rows.y) else 1.0
-    n_classes = first.shape[1]
-    prevalence = sampled_prevalence(rows.y, rows.winner, predicted, n_classes)
-    weight, labeled = np.ones(len(rows.y)), _labeled_shares(rows, n_classes)
-    own_rows, own_first = _for_shares(rows, first, labeled, shares.votes)
-    proba = calibrated(own_first, own_rows.power)
-    shift = None if shares.votes is None else tuple(labeled / shares.votes)
-    return _Sample(rows, weight, proba, seen, 0.0, prevalence, shift)
+    prevalence = sampled_prevalence(rows.y, rows.winner, predicted, first.shape[1])
+    own, first = _for_labeled_shares(rows, first, shares)
+    proba = calibrated(first, own.power)
+    weight, ratios = np.ones(len(rows.y)), shares.ratios(rows.y)
+    return _Sample(rows, weight, first, proba, seen, 0.0, prevalence, None, ratios)
 
 
-def _labeled_shares(rows: JudgedRows, n_classes: int) -> Floats:
-    counts = np.maximum(np.bincount(rows.y, minlength=n_classes), 0.5)
-    return counts / counts.sum()
-
-
-def _for_shares(
-    rows: JudgedRows, first: Floats, wanted: Floats, votes: Floats | None
+def _for_labeled_shares(
+    rows: JudgedRows, first: Floats, shares: ClassShares
 ) -> tuple[JudgedRows, Floats]:
-    """Votes for the wanted class shares, of labelled and of unlabelled rows.
-
-    ``votes`` are the shares that they are for; None: the wanted ones. Calibration compares them
-    with the labels, and needs them for the shares that the labels have.
-    """
-    if votes is None:
+    """Votes for the class shares of the labelled rows, which calibration compares them with."""
+    ratios = shares.ratios(rows.y)
+    if ratios is None:
         return rows, first
     voted, own = rows.voted, rows.votes.copy()
-    own[voted] = shifted(own[voted], wanted / votes)
-    return rows._replace(votes=own), shifted(first, wanted / votes)
+    own[voted] = shifted(own[voted], np.asarray(ratios))
+    return rows._replace(votes=own), shifted(first, np.asarray(ratios))
 
 
 def _class_samples(
     rows: JudgedRows, first: Floats, predicted: Ints, shares: ClassShares
 ) -> _Sample:
     n_classes = first.shape[1]
-    trained = _labeled_shares(rows, n_classes)
-    own_rows, own_first = _for_shares(rows, first, trained, shares.votes)
-    proba = calibrated(own_first, own_rows.power)
+    trained = labeled_shares(rows.y, n_classes)
+    own, first = _for_labeled_shares(rows, first, shares)
+    proba = calibrated(first, own.power)
     if shares.table is None:
         found = em_prevalence(proba, trained)
-        draws = prevalence_draws(own_rows.votes, rows.y, own_first, trained)
+        draws = prevalence_draws(own.votes, rows.y, first, trained)
     else:
         found, draws = shares.table, shares.table[None]
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
@@ -350,9 +331,9 @@ def _class_samples(
     weight = (found / np.maximum(n_judged, 1))[judged.y]
     wrong = np.bincount(judged.y, judged.errors, n_classes) / np.maximum(n_judged, 1)
     variance = float(np.var(draws @ wrong))
-    proba = shifted(proba, found / trained)
-    shift = found / (trained if shares.votes is None else shares.votes)
-    return _Sample(judged, weight, proba, 1.0, variance, prevalence, tuple(shift))
+    shift, ratios = found / trained, shares.ratios(rows.y)
+    proba = shifted(proba, shift)
+    return _Sample(judged, weight, first, proba, 1.0, variance, prevalence, tuple(shift), ratios)
 
 
 def _of_label(proba: Floats, labels: Ints) -> Floats:

@@ -9,7 +9,7 @@ votes: by EM on label probabilities (:func:`em_prevalence`), or by inverting the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -274,3 +274,30 @@ def _powered_mean(given: Floats, voted: Floats, others: Floats) -> tuple[float, 
     residual = float(np.sum((given - power * voted - (given - power * voted).mean()) ** 2))
     variance = (residual + 2.0 * spread) / (n + 1.0) / n
     return value, spread / variance if variance > 0 else float(n)
+
+
+def labeled_shares(y: Ints, n_classes: int) -> Floats:
+    """Class shares of labelled rows; a class without any counts as half a row."""
+    counts = np.maximum(np.bincount(y, minlength=n_classes), 0.5)
+    return counts / counts.sum()
+
+
+class ClassShares(NamedTuple):
+    """Shares of the classes, where they are not simply those of the labelled rows.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_classes,) or None
+        Of the unlabelled rows, if the user knows them.
+    votes : ndarray of shape (n_classes,) or None
+        Those that the votes are for; equal ones make every class count the same.
+    """
+
+    table: Floats | None = None
+    votes: Floats | None = None
+
+    def ratios(self, y: Ints) -> tuple[float, ...] | None:
+        """Shares of the labelled rows over those that votes are for; None if they do not differ."""
+        if self.votes is None:
+            return None
+        return tuple(labeled_shares(y, len(self.votes)) / self.votes)

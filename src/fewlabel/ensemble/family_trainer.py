@@ -38,7 +38,7 @@ from fewlabel.baselines._base import SemiSupervisedClassifier
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.ensemble.families import FAMILIES, OURS, Family, RangeScaler, Voter
 
-_VECTORS = 100  # as many as a text gets in a table with other columns
+N_VECTORS = 100  # as many as a text gets in a table with other columns
 TRIED_ROWS = 2_000
 """Unlabelled rows of the trial that tells how long a family would take."""
 TRIED_COLUMNS = 1_000
@@ -109,7 +109,7 @@ class FamilyTrainer:
             return self.view(family.scaling)
         key = f"vectors, {family.scaling}"
         if key not in self._views:
-            n_components = min(_VECTORS, min(self.X.shape) - 1)
+            n_components = min(N_VECTORS, min(self.X.shape) - 1)
             vectors = TruncatedSVD(max(n_components, 1), random_state=self.seed)
             scaler = make_pipeline(vectors, StandardScaler())
             self._views[key] = scaler, scaler.fit_transform(self.X)
