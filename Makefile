@@ -128,7 +128,7 @@ labeling-run: $(READY)  ## Simulate the labelling sessions that have no record (
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.labeling run
 
 label-kill: $(READY)  ## Kill KILLS processes that store answers, and some whole sessions
-	$(BIN)/python -m benchmarks.label_kill --kills $(KILLS) --sessions 20
+	$(BIN)/python -m benchmarks.label_kill --kills $(KILLS) --sessions 20 --write docs/labeling.md
 
 label-latency: $(READY)  ## Measure how fast the labelling page answers while it learns, write docs/labeling.md
 	$(BIN)/python -m benchmarks.label_latency --answers 300 --write docs/labeling.md
@@ -163,9 +163,9 @@ any-table: $(READY)  ## Learn messy tables beside scikit-learn pipelines, write 
 csv-scale: $(READY)  ## Measure `fewlabel fit` on a CSV of a million rows, write docs/csv_scale.md (slow)
 	$(BIN)/python -m benchmarks.csv_scale --records results/csv_scale.jsonl --write docs/csv_scale.md
 
-scaling: $(READY)  ## Measure memory out of core, partitions, workers and rows, write the tables of docs/scaling.md (an hour)
-	$(BIN)/python -m benchmarks.out_of_core --write docs/scaling.md
-	$(BIN)/python -m benchmarks.scaling --write docs/scaling.md
+scaling: $(READY)  ## Measure rows out of core, workers and costs a row, write the tables of docs/scaling.md (an hour; goes on where it stopped)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scaling --write docs/scaling.md
+	$(BIN)/python -m benchmarks.partition_forests --write docs/scaling.md
 
 # How many inputs, kills and mutants the next targets try.
 INPUTS ?= 10000

@@ -15,6 +15,8 @@ from benchmarks import (
     competitors,
     competitors_page,
     csv_scale,
+    labeling,
+    labeling_page,
     mixed_vote,
     mixed_vote_page,
     promise,
@@ -41,6 +43,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield DOCS / "csv_scale.md", csv_scale.page(records(RESULTS / "csv_scale.jsonl"))
     fits = [fit for fit in records(promise.RECORDS) if "truth" in fit]
     yield DOCS / "promise.md", promise_page.page(fits)
+    yield DOCS / "labeling.md", labeling_page.tables(records(labeling.RECORDS))
     splits = len({fit["split"] for fit in records(scaling.RECORDS)})
     rows = scaling.accuracy(splits, scaling.SETS, scaling.TREES, scaling.RECORDS)
     yield DOCS / "scaling.md", table(rows)

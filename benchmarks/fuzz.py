@@ -8,7 +8,7 @@ lies in ``tests/corpus`` and comes first.
     python -m benchmarks.fuzz --inputs 10000 --seed 0
 
 Forests have few trees: what is tried is what surrounds them, and 10,000 inputs take well under an
-hour of one core. ``--first 2000 --inputs 1000`` goes on where another run stopped.
+hour of one core. ``--minutes 5`` stops after so many; ``--first N`` goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import argparse
 import csv
 import io
 import json
+import math
 import os
 import random
 import resource
@@ -61,7 +62,8 @@ def run(case: Case, folder: Path) -> tuple[Answer, str]:
         (folder / name).write_bytes(data)
     answer = in_process(case.args, folder)
     answer.left = sorted(p.name for p in folder.iterdir() if p.name.startswith("."))
-    changed = [n for n, data in case.files.items() if (folder / n).read_bytes() != data]
+    read = {name: data for name, data in case.files.items() if name not in case.written}
+    changed = [name for name, data in read.items() if (folder / name).read_bytes() != data]
     if answer.code < 0 or answer.code >= 70:
         return answer, f"the process died ({answer.code})"
     if answer.seconds > SECONDS:
@@ -167,10 +169,15 @@ def good_files(folder: Path) -> dict[str, bytes]:
         answer = in_process(args, folder)
         if answer.code != 0:
             raise SystemExit(f"The good table could not be fitted: {answer.text}")
-    args = ["audit", "model.csv", "--draw", "12", "--all", "--seed", "1", "--out", "checks.csv"]
-    answer = in_process(args, folder)
-    if answer.code != 0:
-        raise SystemExit(f"Nothing could be drawn from the good table: {answer.text}")
+    (folder / "tasks.json").write_text(json.dumps([_task(row) for row in range(20, 30)]))
+    for args in (
+        ["audit", "model.csv", "--draw", "12", "--all", "--seed", "1", "--out", "checks.csv"],
+        ["label", "t.csv", "--target", "y", "--store", "s.sqlite", "--import", "tasks.json"],
+        ["label", "t.csv", "--target", "y", "--store", "s.sqlite", "--export", "answers.csv"],
+    ):
+        answer = in_process(args, folder)
+        if answer.code != 0:
+            raise SystemExit(f"{args} failed: {answer.text}")
     read = {
         "table": "t.csv",
         "model": "model.skops",
@@ -178,8 +185,19 @@ def good_files(folder: Path) -> dict[str, bytes]:
         "report": "model.json",
         "labelled": "model.csv",
         "checks": "checks.csv",
+        "answers.json": "tasks.json",
+        "answers.csv": "answers.csv",
+        "store": "s.sqlite",
     }
     return {key: (folder / name).read_bytes() for key, name in read.items()}
+
+
+def _task(row: int) -> dict[str, object]:
+    """A labelled task as Label Studio exports it."""
+    choice = {"choices": [["small", "large"][row % 2]]}
+    result = {"from_name": "label", "to_name": "row", "type": "choices", "value": choice}
+    annotation = {"completed_by": 1, "was_cancelled": False, "result": [result]}
+    return {"id": row, "data": {"fewlabel_row": row}, "annotations": [annotation]}
 
 
 # --- the run ---------------------------------------------------------------------------------
@@ -189,22 +207,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="folder for what fails")
     options = parser.parse_args()
     load()
+    numbers = range(options.first, options.first + options.inputs)
     with small_forests(n_trees=10, in_folds=5):
-        sys.exit(int(fuzz(options.seed, options.first, options.inputs, options.keep) > 0))
+        sys.exit(int(fuzz(options.seed, numbers, options.keep, options.minutes) > 0))
 
 
-def fuzz(seed: int, first: int, inputs: int, keep: Path | None) -> int:
-    """Try what once failed and so many inputs; tell of the bad ones and return their number."""
+def fuzz(seed: int, numbers: range, keep: Path | None = None, minutes: float = math.inf) -> int:
+    """Try what once failed and these inputs; tell of the bad ones and return how many they are."""
     with tempfile.TemporaryDirectory() as place:
         made = good_files(Path(place))
     bad, start = 0, time.perf_counter()
     seen: dict[str, list[float]] = {}
-    cases = corpus() if first == 0 else []
-    for k in [*range(-len(cases), 0), *range(first, first + inputs)]:
+    cases = corpus() if numbers.start == 0 else []
+    for k in [*range(-len(cases), 0), *numbers]:
+        if time.perf_counter() - start > 60 * minutes:
+            print(f"stopped before input {k}")
+            break
         case = cases[k] if k < 0 else case_of(seed, k, made)
         folder = Path(tempfile.mkdtemp())
         answer, problem = run(case, folder)
@@ -221,9 +244,9 @@ def fuzz(seed: int, first: int, inputs: int, keep: Path | None) -> int:
             f"  {kind}: {len(seconds)}, {sum(seconds) / len(seconds):.2f} s of the processor each"
         )
     busy = sum(map(sum, seen.values())) / 60
-    minutes = (time.perf_counter() - start) / 60
+    past = (time.perf_counter() - start) / 60
     n = sum(map(len, seen.values()))
-    print(f"{n} inputs in {minutes:.1f} minutes, {busy:.1f} of the processor, {bad} bad")
+    print(f"{n} inputs in {past:.1f} minutes, {busy:.1f} of the processor, {bad} bad")
     return bad
 
 

@@ -5,7 +5,7 @@ is killed (SIGKILL) after a random time; then the file is opened again and must 
 whose number was printed, and be sound. ``--sessions`` does the same to whole sessions of
 ``fewlabel label``, over HTTP, while they learn.
 
-    python -m benchmarks.label_kill --kills 200 --sessions 20
+    python -m benchmarks.label_kill --kills 200 --sessions 20 --write docs/labeling.md
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from contextlib import closing
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from benchmarks._page import put
 
 _WRITER = """
 import sys
@@ -164,8 +166,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--sessions", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--write", type=Path, help="page with a place for the result")
     args = parser.parse_args()
-    failed = False
+    failed, lines = False, []
     for name, kill, n in [
         ("writers", killed_writers, args.kills),
         ("sessions", killed_sessions, args.sessions),
@@ -174,11 +177,14 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory() as folder:
             found = kill(Path(folder), n, args.seed)
-        print(
+        lines.append(
             f"{found.kills} {name} killed: {found.acknowledged:,} answers acknowledged, "
             f"{found.lost} lost, {found.broken} files broken"
         )
+        print(lines[-1], flush=True)
         failed |= bool(found.lost or found.broken)
+    if args.write:
+        put(args.write, "kills", "\n".join(f"* {line}" for line in lines))
     raise SystemExit(int(failed))
 
 

@@ -42,6 +42,16 @@ def curves(records: list[dict[str, Any]]) -> Curves:
     return {key: _smoothed(points) for key, points in found.items()}
 
 
+def _counted(records: list[dict[str, Any]]) -> tuple[int, int]:
+    """Samples on which every strategy was tried, and their sessions."""
+    strategies = {r["strategy"] for r in records}
+    by: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for r in records:
+        by[r["set"], r["seed"]].add(r["strategy"])
+    whole = sum(found == strategies for found in by.values())
+    return whole, whole * len(strategies)
+
+
 def _smoothed(sessions: list[dict[float, float]]) -> tuple[NDArray[Any], NDArray[Any]]:
     x = np.array(sorted(set.intersection(*(set(points) for points in sessions))))
     mean = np.array([np.mean([points[n] for points in sessions]) for n in x])
@@ -90,12 +100,15 @@ def summary(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def tables(records: list[dict[str, Any]]) -> str:
     """The two tables, and what they count."""
+    if not records:
+        return ""
     found = summary(records)
     sets = sorted(found[0]["ratios"])
-    sessions = len({(r["set"], r["seed"]) for r in records})
+    samples, sessions = _counted(records)
     columns = {row["strategy"]: row["ratios"] for row in found}
     lines = [
-        f"{len(sets)} data sets, {sessions} samples of them, {len(records)} sessions.",
+        f"{len(sets)} data sets, {samples} sample{'' if samples == 1 else 's'} of them, "
+        f"{sessions} sessions.",
         "",
         table(
             [
@@ -161,5 +174,6 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
 
 def write_page(records: list[dict[str, Any]], path: Path) -> None:
     """Write the table and the picture."""
-    put(path, "simulation", tables(records))
+    picture = f"![Accuracy against labels a class](images/{PICTURE.name})"
+    put(path, "simulation", f"{tables(records)}\n\n{picture}")
     draw(records, PICTURE)

@@ -1,36 +1,37 @@
 """What each part of the mixed vote brings: ``python -m benchmarks.mixed_vote run|cost|page``.
 
-``run`` tries families, ways to learn Q, rounds and refits on splits that are not the paper's (seeds
-from 1000 on); the defaults of ``FewLabelClassifier`` were chosen from it. ``cost`` times it beside
-``SelfLearningClassifier`` on whole data sets. Both append a line for each split to ``results/`` and
-go on where they were. ``page`` writes docs/mixed_vote.md from these lines.
+``run`` trains every family on splits that are not the paper's (seeds from 2000 on; 4, 10 and 25
+labels a class) and mixes their votes in many ways; the defaults of ``FewLabelClassifier`` were
+chosen from it. ``cost`` times it on whole data sets. Both append a line for each split to
+``results/`` and go on where they were. ``page`` writes docs/mixed_vote.md from these lines.
 """
 
 from __future__ import annotations
 
 import argparse
-import copy
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import softmax
 from sklearn.datasets import make_classification
 
 from benchmarks import mixed_vote_page
 from benchmarks._page import records
-from fewlabel import FewLabelClassifier, SelfLearningClassifier
-from fewlabel._core.arrays import RowView
+from fewlabel import FewLabelClassifier, LabelSpreadingClassifier, SelfLearningClassifier
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.targets import UNLABELED
-from fewlabel.assess.calibration import calibration_power
-from fewlabel.assess.held_out import out_of_bag_votes
+from fewlabel.assess.held_out import CANNOT_LEARN
+from fewlabel.ensemble.families import FAMILIES, OPTIONAL, Family
 from fewlabel.ensemble.family_trainer import FamilyTrainer
-from fewlabel.ensemble.learner import MixedVoteLearner, TrainedFamily
-from fewlabel.ensemble.mixed_vote import MixedVote
-from fewlabel.ensemble.posterior import Posterior, VoterVotes, learn_posterior
+from fewlabel.ensemble.learner import gibbs_weights, without_light_voters
+from fewlabel.ensemble.posterior import VoterVotes, gibbs_posterior, mix_votes
+from fewlabel.network.classifier import PriorNetworkClassifier
 from reproduction.datasets import load_dataset, mask_labels, paper_split
 from reproduction.records import RecordWriter
 
@@ -41,167 +42,158 @@ PAPER = (
 )  # fmt: skip
 BUNDLED = ("digits", "iris", "wine", "breast_cancer")
 MILLION = "synthetic"
-SEEDS = (1000, 1001, 1002)
-MOST_ROWS = 3_000  # of a data set in one trial of the ablation
-TEST_SHARE = 0.2  # of the unlabelled rows: new rows, never seen in training
-
-Q_METHODS = ("uniform", "gibbs", "second-order", "c-bound")
-TEMPERATURES = (1.0, 6.0)
-EVIDENCE_ROWS = 5_000  # unlabelled rows that a bound is minimised on
+SEEDS = (2000, 2001, 2002, 2003, 2004)
+PER_CLASS = (4, 10, 25)
+MOST_UNLABELED = 2_000  # rows in one trial of the ablation
+TEMPERATURE = FewLabelClassifier().inverse_temperature
 
 
-class StudyLearner(MixedVoteLearner):
-    """Keeps the votes after every round; may start from families that are trained already."""
-
-    def __init__(self, trace: list[Any], trained: Any = None, q: str = "gibbs", **own: Any) -> None:
-        super().__init__(**own)
-        object.__setattr__(self, "trace", trace)
-        object.__setattr__(self, "trained", trained)
-        object.__setattr__(self, "q", q)
-
-    def train(self, training: Any, previous: Any) -> MixedVote:
-        model = super().train(training, previous)
-        unlabeled = np.flatnonzero(self.trainer.codes == UNLABELED)
-        self.trace.append(self.votes(model, RowView(None, unlabeled)))
-        return model
-
-    def train_families(self, *labeled: Any) -> Any:
-        if self.trained is None:
-            object.__setattr__(self, "trained", super().train_families(*labeled))
-        return self.trained
-
-    def learn_q(self, evidence: VoterVotes) -> Posterior:
-        if self.q in ("second-order", "c-bound"):
-            rows = np.sort(self.trainer.unlabeled_at_random[:EVIDENCE_ROWS])
-            votes = [self.trainer.vote(t.voter, t.family, rows) for t in self.trained[1]]
-            evidence = VoterVotes(evidence.held_out, evidence.y, np.stack(votes))
-        return learn_posterior(self.q, evidence, inverse_temperature=self.inverse_temperature)
+def _knn(seed: int, n_jobs: int | None) -> Any:
+    return LabelSpreadingClassifier(random_state=seed, n_jobs=n_jobs)
 
 
-class StudyClassifier(FewLabelClassifier):
-    """A mixed vote that a :class:`StudyLearner` trains; ``study`` is set by hand."""
+CANDIDATES: dict[str, Family] = {
+    **FAMILIES,
+    **{name: OPTIONAL[name] for name in ("lda", "spreading_standard")},
+    "knn": Family("knn", "label spreading, equal weights", _knn, "range", graph=True),
+    "knn_standard": Family("knn_standard", "the same, standardised", _knn, "standard", graph=True),
+    "network": replace(
+        OPTIONAL["network"], make=lambda s, j: PriorNetworkClassifier(2, random_state=s)
+    ),
+}
+"""Families of today and those that were tried; the network with two views."""
+BEFORE = ("forest", "extra_trees", "svm", "lda", "semi_lda", "s3vm", "knn", "knn_standard")
+"""The families of the vote before graphs in learned metrics."""
 
-    def _learner(self, X: Any, codes: Any, seed: int) -> StudyLearner:
-        usual = super()._learner(X, codes, seed)
-        own = {field.name: getattr(usual, field.name) for field in fields(usual)}
-        study = dict(self.study)
-        own.update({"trainer": study.pop("trainer", usual.trainer), "_kept": {}})
-        if study.get("trained"):
-            own["families"] = [t.family for t in study["trained"][1]]
-        self.learner = StudyLearner(**study, **own)
-        return self.learner
+
+# --- the ablation ------------------------------------------------------------------------------
 
 
-def ablate(dataset: str, seed: int) -> dict[str, Any]:
-    """Accuracies of every variant on one split."""
+def split_of(dataset: str, per_class: int, seed: int) -> tuple[Any, Ints, Ints] | None:
+    """Rows, class codes of the labelled ones, and those of the others; None with one class."""
     data = load_dataset(dataset)
-    X, y, n_labeled = data.X, data.y, data.info.n_labeled
-    if len(y) > MOST_ROWS:
-        kept = paper_split(y, MOST_ROWS, seed=seed).labeled
-        X, y = X[kept], y[kept]
-    n_test = int(TEST_SHARE * (len(y) - n_labeled))
-    split = paper_split(y, n_labeled, seed=seed, n_test=n_test)
-    rows = np.concatenate([split.labeled, split.unlabeled])
-    train, target = X[rows], mask_labels(y, split.labeled)[rows]
+    n_labeled = min(per_class * len(np.unique(data.y)), len(data.y) // 2)
+    split = paper_split(data.y, n_labeled, seed=seed)
+    hidden = np.random.default_rng(seed).permutation(split.unlabeled)[:MOST_UNLABELED]
+    classes, given = np.unique(data.y[split.labeled], return_inverse=True)
+    if len(classes) < 2:
+        return None
+    code = np.full(int(data.y.max()) + 1, UNLABELED)
+    code[classes] = np.arange(len(classes))
+    codes = np.concatenate([given, np.full(len(hidden), UNLABELED)])
+    X = np.asarray(data.X[np.concatenate([split.labeled, hidden])], dtype=np.float64)
+    return X, codes, code[data.y[hidden]]
 
-    def accuracy(votes: Any, classes: Any, part: Any = split.unlabeled) -> float:
-        return round(float((classes[votes.argmax(axis=1)] == y[part]).mean()), 5)
 
-    def fit(
-        change: Callable[[TrainedFamily], TrainedFamily] = lambda t: t,
-        q: str = "gibbs",
-        **settings: Any,
-    ) -> StudyClassifier:
-        records, families = first.learner.trained
-        clf = StudyClassifier(random_state=seed, min_gain=0.0, **settings)
-        trained = records, [change(t) for t in families]
-        clf.study = {"trace": [], "trained": trained, "q": q, "trainer": first.learner.trainer}
-        return clf.fit(train, target)
-
-    def after(clf: StudyClassifier) -> dict[str, float]:
-        return {
-            "before": accuracy(clf.learner.trace[0], clf.classes_),
-            "after": accuracy(clf.learner.trace[-1], clf.classes_),
+def ablate(dataset: str, seed: int, per_class: int) -> dict[str, Any]:
+    """Accuracies of every family and mixture on one split; nothing if it has one class."""
+    record: dict[str, Any] = {"dataset": dataset, "seed": seed, "per_class": per_class}
+    split = split_of(dataset, per_class, seed)
+    if split is None:
+        return record
+    X, codes, truth = split
+    trainer = FamilyTrainer(X, codes, int(codes.max()) + 1, seed, 1)
+    votes, held_out, families = {}, {}, {}
+    for family in CANDIDATES.values():
+        start = time.process_time()
+        try:
+            voter = trainer.train(family, trainer.labeled, codes[trainer.labeled])
+            held_out[family.name] = trainer.held_out(family, voter)
+            votes[family.name] = trainer.vote(voter, family, np.flatnonzero(codes == UNLABELED))
+        except CANNOT_LEARN:
+            continue
+        families[family.name] = {
+            "accuracy": _share(votes[family.name], truth),
+            "held_out": round(trainer.accuracy(held_out[family.name]), 5),
+            "cpu": round(time.process_time() - start, 3),
         }
+    given = codes[trainer.labeled]
+    record |= {"labeled": len(given), "families": families}
+    record["mixtures"] = {
+        name: _share(mix_votes(rule(np.stack([held_out[n] for n in of]), given),
+                               np.stack([votes[n] for n in of])), truth)
+        for name, of, rule in mixtures(list(votes))
+    }  # fmt: skip
+    return record | rounds(X, codes, truth, seed)
 
-    first = StudyClassifier(random_state=seed, max_iter=3, min_gain=0.0)
-    first.study = {"trace": []}
+
+def rounds(X: Any, codes: Ints, truth: Ints, seed: int) -> dict[str, Any]:
+    """Accuracy of the first vote, of the kept one, and processor seconds of the fit."""
     start = time.process_time()
-    first.fit(train, target)
+    clf = FewLabelClassifier(random_state=seed, n_jobs=1).fit(X, codes)
     seconds = time.process_time() - start
-    trainer, classes = first.learner.trainer, first.classes_
-    trained = first.learner.trained[1]
-    unlabeled = np.flatnonzero(target == -1)
-    families = {
-        t.family.name: {
-            "accuracy": accuracy(trainer.vote(t.voter, t.family, unlabeled), classes),
-            "held_out": round(record.accuracy, 5),
-            "weight": round(record.weight, 4),
-            "seconds": round(record.seconds, 3),
-        }
-        for t, record in zip(trained, (r for r in first.voters_ if not r.left_out))
-    }
-    two = fit()
-    variants = {f"Q {name}": after(fit(q=name)) for name in Q_METHODS if name != "gibbs"}
-    variants["Q gibbs"] = after(two)
-    for temperature in TEMPERATURES:
-        variants[f"temperature {temperature:g}"] = after(fit(inverse_temperature=temperature))
-    variants["refit all"] = after(fit(lambda t: _with(t, refitted=True)))
-    variants["refit inductive"] = after(fit(lambda t: _with(t, refitted=_inductive(t))))
-    variants["calibrate none"] = after(fit(lambda t: _calibrated(t, 1.0)))
-    codes = trainer.codes[trainer.labeled]
-    variants["calibrate all"] = after(
-        fit(lambda t: _calibrated(t, calibration_power(t.held_out, codes)))
-    )
-    variants["policy fixed"] = after(fit(policy="fixed"))
-    variants["out of bag"] = after(fit(lambda t: _out_of_bag(t, trainer)))
-    new = X[split.test]
+    unlabeled = codes == UNLABELED
     return {
-        "dataset": dataset,
-        "seed": seed,
-        "rows": len(rows),
-        "labeled": n_labeled,
-        "seconds": round(seconds, 2),
-        "families": families,
-        "rounds": [accuracy(votes, classes) for votes in first.learner.trace],
-        "variants": variants,
-        "new_rows": {
-            "by neighbours": accuracy(two.predict_proba(new), classes, split.test),
-            "others only": accuracy(_inductive_part(two).predict_proba(new), classes, split.test),
-        },
+        "first": _share(clf.initial_votes_, truth),
+        "final": _share(clf.transduction_proba_[unlabeled], truth),
+        "n_rounds": clf.n_iter_,
+        "cpu": round(seconds, 2),
     }
 
 
-def _with(trained: TrainedFamily, **changes: Any) -> TrainedFamily:
-    return trained._replace(family=replace(trained.family, **changes))
+def _share(votes: Floats, truth: Ints) -> float:
+    return round(float((votes.argmax(axis=1) == truth).mean()), 5)
 
 
-def _inductive(trained: TrainedFamily) -> bool:
-    return trained.family.name in ("forest", "extra_trees", "svm", "lda")
+Rule = Callable[[Floats, Ints], Floats]
 
 
-def _calibrated(trained: TrainedFamily, power: float) -> TrainedFamily:
-    voter = copy.copy(trained.voter)
-    voter.power = power
-    return trained._replace(voter=voter)
+def by_loss(temperature: float = TEMPERATURE) -> Rule:
+    """The rule of FewLabelClassifier."""
+    return lambda held_out, y: gibbs_weights(held_out, y, inverse_temperature=temperature)
 
 
-def _out_of_bag(trained: TrainedFamily, trainer: FamilyTrainer) -> TrainedFamily:
-    """The forest judged by its out-of-bag votes, the other families by cross-fitting."""
-    if trained.family.name != "forest":
-        return trained
-    votes = out_of_bag_votes(trained.voter.model, trainer.X[trainer.labeled])
-    return trained._replace(held_out=trained.voter.finish(votes))
+def by_error(temperature: float) -> Rule:
+    """Gibbs with held-out errors instead of quadratic losses."""
+
+    def weights(held_out: Floats, y: Ints) -> Floats:
+        errors = VoterVotes(held_out, y).errors
+        q = gibbs_posterior(errors, len(y), inverse_temperature=temperature)
+        return without_light_voters(q)
+
+    return weights
 
 
-def _inductive_part(clf: FewLabelClassifier) -> MixedVote:
-    """The mixed vote without voters that know the rows of the fit only."""
-    vote = clf.estimator_
-    keep = [i for i, voter in enumerate(vote.estimators) if not voter.transductive]
-    if not keep:
-        return vote
-    weights = vote.weights[keep] / vote.weights[keep].sum()
-    return MixedVote([vote.estimators[i] for i in keep], weights, vote.classes)
+def stacked(held_out: Floats, y: Ints) -> Floats:
+    """Weights with the least Brier score of the mixed vote, not far from equal ones."""
+    columns = held_out.reshape(len(held_out), -1)
+    truth = np.eye(held_out.shape[2])[y].ravel()
+    penalty = 0.1 / np.sqrt(len(y))
+
+    def loss(z: Floats) -> float:
+        q = softmax(z)
+        far = float((q * np.log(q * len(q) + 1e-12)).sum())
+        return float(np.square(q @ columns - truth).sum() / len(y) + penalty * far)
+
+    found = minimize(loss, np.zeros(len(held_out)), method="L-BFGS-B")
+    return without_light_voters(softmax(found.x))
+
+
+def mixtures(known: list[str]) -> Iterator[tuple[str, list[str], Rule]]:
+    """Name, families and rule of each mixture that is tried."""
+    default = [name for name in FAMILIES if name in known]
+    network = [*default, "network"]
+    yield "default", default, by_loss()
+    before = [name for name in BEFORE if name in known]
+    yield "before", before, by_error(3.0)
+    yield "before, quadratic loss", before, by_loss()
+    for name in default:
+        yield f"without {name}", [other for other in default if other != name], by_loss()
+    for name in known:
+        if name not in FAMILIES:
+            yield f"with {name}", [*default, name], by_loss()
+    for temperature in (3.0, 4.0, 8.0):
+        yield f"Q loss {temperature:g}", default, by_loss(temperature)
+    for temperature in (3.0, 6.0):
+        yield f"Q error {temperature:g}", default, by_error(temperature)
+    yield "Q uniform", default, lambda held_out, y: np.full(len(held_out), 1 / len(held_out))
+    yield "Q stacked", default, stacked
+    if "network" in known:
+        yield "network, Q error 3", network, by_error(3.0)
+        yield "network, Q stacked", network, stacked
+
+
+# --- cost --------------------------------------------------------------------------------------
 
 
 def _million(seed: int) -> tuple[Any, Any]:
@@ -211,8 +203,8 @@ def _million(seed: int) -> tuple[Any, Any]:
     return X.astype(np.float32), y
 
 
-def cost(dataset: str, seed: int) -> dict[str, Any]:
-    """Processor seconds of both classifiers, side by side on one whole data set."""
+def cost(dataset: str, seed: int, compare: bool = True) -> dict[str, Any]:
+    """Processor seconds on one whole data set, beside SelfLearningClassifier's if wanted."""
     if dataset == MILLION:
         (X, y), n_labeled = _million(seed), 500
     else:
@@ -221,7 +213,7 @@ def cost(dataset: str, seed: int) -> dict[str, Any]:
     split = paper_split(y, n_labeled, seed=seed)
     target = mask_labels(y, split.labeled)
     record: dict[str, Any] = {"dataset": dataset, "seed": seed, "rows": len(target)}
-    for cls in (SelfLearningClassifier, FewLabelClassifier):
+    for cls in (SelfLearningClassifier, FewLabelClassifier)[not compare :]:
         clf = cls(random_state=seed, n_jobs=1)
         if dataset == MILLION and cls is SelfLearningClassifier:
             clf.set_params(max_train=20_000)  # as docs/benchmarks.md has it at this size
@@ -233,22 +225,23 @@ def cost(dataset: str, seed: int) -> dict[str, Any]:
             "wall": round(time.perf_counter() - wall, 2),
             "accuracy": round(float(right.mean()), 5),
         }
+    first = clf.classes_[clf.initial_votes_.argmax(axis=1)]
+    record["first"] = round(float((first == y[target == UNLABELED]).mean()), 5)
     record["left_out"] = {v.name: v.left_out for v in clf.voters_ if v.left_out}
     return record
 
 
-def run(path: Path, trial: Callable[[str, int], dict[str, Any]], sets: Any, seeds: Any) -> None:
-    """Append the trials that have no record yet."""
-    done = {(r["dataset"], r["seed"]) for r in records(path)}
+def run(path: Path, trial: Callable[..., dict[str, Any]], trials: list[tuple[Any, ...]]) -> None:
+    """Append the trials that have no record yet: data set, seed and perhaps labels a class."""
+    done = {(r["dataset"], r["seed"], r.get("per_class")) for r in records(path)}
     with RecordWriter(path) as writer:
-        for seed in seeds:
-            for dataset in sets:
-                if (dataset, seed) in done:
-                    continue
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    writer.append(trial(dataset, seed))
-                print(f"{dataset}, seed {seed}", flush=True)
+        for arguments in trials:
+            if (*arguments, None)[:3] in done:
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                writer.append(trial(*arguments))
+            print(*arguments, flush=True)
 
 
 def main() -> None:
@@ -256,11 +249,19 @@ def main() -> None:
     parser.add_argument("what", choices=["run", "cost", "page"])
     parser.add_argument("--sets", nargs="+")
     parser.add_argument("--seeds", nargs="+", type=int)
+    parser.add_argument("--per-class", nargs="+", type=int, default=PER_CLASS)
+    parser.add_argument("--alone", action="store_true", help="cost of FewLabelClassifier only")
     args = parser.parse_args()
     if args.what == "run":
-        run(ABLATION, ablate, args.sets or (*BUNDLED, *PAPER), args.seeds or SEEDS)
+        sets = args.sets or (*BUNDLED, *PAPER)
+        trials = [
+            (name, seed, n) for seed in args.seeds or SEEDS for n in args.per_class for name in sets
+        ]
+        run(ABLATION, ablate, trials)
     elif args.what == "cost":
-        run(COST, cost, args.sets or (*PAPER, MILLION), args.seeds or SEEDS[:1])
+        sets, seeds = args.sets or (*PAPER, MILLION), args.seeds or (1000,)
+        trial = (lambda *of: cost(*of, compare=False)) if args.alone else cost
+        run(COST, trial, [(name, seed) for seed in seeds for name in sets])
     else:
         mixed_vote_page.write(records(ABLATION), records(COST))
 

@@ -29,7 +29,7 @@ def main() -> None:
         table = Path(folder) / "wine.csv"
         table.write_text("\n".join(lines) + "\n", encoding="utf-8")
         classes = [option for name in NAMES for option in ("--class", name)]
-        process, address = started(str(table), "--target", "cultivar", *classes)
+        process, address = started(str(table), "--target", "cultivar", "--goal", "8%", *classes)
         try:
             with browser.chromium(Path(folder) / "profile") as driver:
                 photograph(driver, address, Client(address), data.target)
@@ -41,15 +41,21 @@ def main() -> None:
 def photograph(driver, address, client, truth) -> None:
     """Label for a while, photograph, go on to the end of the check, photograph."""
     photographed = False
+    end = time.monotonic() + 60
+    while not client.state()["ready"] and time.monotonic() < end:
+        time.sleep(0.2)
     while client.state()["check"] is None or client.state()["check"]["outcome"] == "open":
         card = client.post("next")["card"]
         if card is None:
             break
+        if card["why"] == "check" and not photographed:
+            raise SystemExit("The goal was met before the pictures were taken.")
         label = NAMES[truth[card["row"]]]
         client.post("answer", row=card["row"], kind="label", label=label, who="Ann")
         state = client.state()
-        wait_for_model(client)
-        if not photographed and state["labels"] >= 48 and state["phase"] == "label":
+        if state["labels"] % 4 == 0:
+            wait_for_model(client)
+        if not photographed and state["labels"] >= 40 and state["phase"] == "label":
             photographed = True
             for name, options in {
                 "light": {"width": 1240, "height": 860},

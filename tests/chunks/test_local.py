@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks import _page, out_of_core
+from benchmarks import _page
 from fewlabel import (
     BoundPolicy,
     Curriculum,
@@ -42,6 +42,9 @@ from fewlabel.chunks.steps import (
 )
 from fewlabel.selection.training_set import quotas
 from support.strategies import votes_and_proba
+
+# The first rows of the digits are no random ones, and the estimate says so.
+pytestmark = pytest.mark.filterwarnings("ignore:The estimate of the error is unsafe")
 
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:900], Y[:900]
@@ -342,7 +345,7 @@ def test_sample_has_the_right_rows_and_weights(tmp_path):
     rows = UnlabeledRows([X[L:300], X[300:301], X[301:]], out=tmp_path / "labels")
     clf = learner(estimator=Spy(15, random_state=0), max_train=60, max_iter=1)
     clf.fit(X[:L], Y[:L], unlabeled=rows)
-    _, (drawn, labels, weight) = seen
+    drawn, labels, weight = seen[1]  # after the first; held-out fits follow
     table = results(tmp_path / "labels")
     selected = np.bincount(clf.initial_estimator_.predict(X[L:])[table["round"] == 1], minlength=10)
     np.testing.assert_array_equal(selected, clf.history_[0]["n_selected_per_class"])
@@ -403,7 +406,7 @@ def test_partitions_have_their_own_rows_weights_and_seeds(tmp_path):
     is_selected = (results(tmp_path / "labels")["round"] == 1).to_numpy()
     selected_of = np.split(is_selected, [200, 500])
     for chunk, chosen, (drawn, labels, weight, _) in zip(
-        chunks, selected_of, seen[1:], strict=True
+        chunks, selected_of, seen[1:4], strict=True
     ):
         pool = {row.tobytes() for row in chunk[chosen]}
         assert all(row.tobytes() in pool for row in drawn[L:])
@@ -413,7 +416,7 @@ def test_partitions_have_their_own_rows_weights_and_seeds(tmp_path):
         share = np.bincount(labels[L:], weight[L:], minlength=10) / weight[L:].sum()
         np.testing.assert_allclose(share, selected / selected.sum())
     # With one seed for all of them, partitions would grow trees that err together.
-    assert len({seed for *_, seed in seen[1:]}) == len(chunks)
+    assert len({seed for *_, seed in seen[1:4]}) == len(chunks)
 
 
 # --- what goes wrong ---------------------------------------------------------------------------
@@ -498,27 +501,25 @@ def test_no_rows_at_all(tmp_path):
 # --- the benchmark -----------------------------------------------------------------------------
 
 
-def test_benchmark_measures_and_writes(tmp_path):
-    rows = out_of_core.measure([3_000], trees=3, max_train=500, in_memory=3_000)
-    assert [row[""] for row in rows] == ["in memory", "out of core"]
-    assert all(float(row["accuracy"]) > 0.5 for row in rows[1:])
+def test_pages_have_places_for_tables(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# A\n<!-- memory -->\nold\n<!-- /memory -->\nend\n")
-    _page.put(page, "memory", _page.table(rows))
+    _page.put(page, "memory", _page.table([{"a": 1}]))
     assert "old" not in page.read_text()
     assert page.read_text().endswith("<!-- /memory -->\nend\n")
     with pytest.raises(ValueError, match="no place"):
         _page.put(page, "speed", "")
 
 
-def test_no_report_of_rows_that_are_not_kept():
+def test_report_of_rows_that_are_not_kept():
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     X, y = X[order], y[order]
     clf = SelfLearningClassifier(RandomForestClassifier(5, random_state=0))
     clf.fit(X[:99], y[:99], unlabeled=[X[99:400], X[400:600]])
+    assert clf.report().summary["data"]["n_unlabeled"] == 501
     with pytest.raises(ValueError, match="rows are not kept"):
-        clf.report()
+        clf.bounds(y_true=y[:600])
 
 
 # --- the form of the chunks --------------------------------------------------------------------

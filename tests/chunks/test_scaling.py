@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import scaling
+from benchmarks import _page, partition_forests, scaling
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "scaling.md"
 
+pytestmark = pytest.mark.filterwarnings("ignore:The estimate of the error is unsafe")
+
 
 def test_accuracy_compares_the_same_splits(tmp_path):
     records = tmp_path / "records.jsonl"
-    rows = scaling.accuracy(2, {"digits": 90}, 5, records)
+    rows = partition_forests.accuracy(2, {"digits": 90}, 5, records)
     fits = [json.loads(line) for line in records.read_text().splitlines()]
     assert {(fit["split"], fit["train"]) for fit in fits} == {
         (split, train) for split in (0, 1) for train in ("sample", "partitions")
@@ -24,34 +26,43 @@ def test_accuracy_compares_the_same_splits(tmp_path):
     for split in (0, 1):  # the same initial forest: only the training differs
         assert len({fit["supervised"] for fit in fits if fit["split"] == split}) == 1
     assert rows[0]["data"] == "digits"
-    assert scaling.accuracy(2, {"digits": 90}, 5, records) == rows  # nothing is repeated
+    assert partition_forests.accuracy(2, {"digits": 90}, 5, records) == rows  # nothing is repeated
     assert len(records.read_text().splitlines()) == 4
 
 
+@pytest.mark.xdist_group("dask")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_workers_and_rows():
+def test_measurements_are_recorded_once_and_become_tables(tmp_path):
     pytest.importorskip("distributed", reason="needs pip install 'fewlabel[scale]'")
-    (row,) = scaling.workers([3_000], [1], 3, 500)
-    assert float(row["seconds"]) >= 0.1
-    assert 0 < float(row["processor seconds"]) < 60
-    assert float(row["peak MiB a worker"]) > 50
+    log = scaling.Log(tmp_path / "records.jsonl")
+    voters = ["semi_lda", "s3vm"]
+    for _ in range(2):
+        scaling.cost(log, 1_500, 200, voters)
+        scaling.memory(log, [1_500, 3_000], ["lda"], tmp_path, 1_500)
+        scaling.workers(log, 1_500, [1], ["lda"], tmp_path)
+    records = _page.records(log.path)
+    assert [record["part"] for record in records] == [
+        *["cost"] * 4,
+        *["memory"] * 3,
+        *["workers", "tasks"],
+    ]
+    fits = [record for record in records if record["part"] == "memory"]
+    assert fits[0]["error"] == pytest.approx(fits[1]["error"], abs=0.02)  # on disk, in memory
+    for make in scaling.TABLES.values():
+        assert make(log).startswith("| ")
+    assert "A projection, not a measurement" in scaling.projection_table(log)
 
 
-def test_statistics_and_bytes():
-    rows = scaling.statistics(2_000, 3, 1)
-    assert rows[0]["times reading"] == "1"
-    assert len(rows) == 3
-    sizes = {row[""]: row["size"] for row in scaling.bytes_and_speed(500, 5, 200)}
-    assert sizes["kept of a row between rounds, 5 classes"] == "60 bytes"
-
-
-def test_every_table_of_the_page_has_a_command():
+def test_every_table_of_the_page_is_that_of_the_records():
     page = PAGE.read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     names = re.findall(r"<!-- (\w+) -->", page)
-    assert set(names) == {"memory", "accuracy", "workers", "statistics", "bytes"}
+    assert set(names) == {*scaling.TABLES, "accuracy"}
+    log = scaling.Log(scaling.RECORDS)
     for name in names:
         block = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", page, re.DOTALL)
         assert block is not None
         assert block[1].startswith("| "), f"the table {name} is missing"
+        if name in scaling.TABLES:
+            assert block[1].strip() == scaling.TABLES[name](log).strip()
     assert "benchmarks.scaling --write docs/scaling.md" in makefile

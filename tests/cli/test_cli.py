@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from support.cli_tools import COMMAND, Runner, columns, csv_text, environment, write_table
+from support.small_forests import small_forests
 
 pytest.importorskip("typer")
 pa = pytest.importorskip("pyarrow")
@@ -422,7 +423,7 @@ def test_one_label_a_class_is_learned_from(fewlabel: Runner, tmp_path: Path):
     assert answer.code == 0, answer.err
     assert "left out" not in answer.out
     assert "sample of 7 pseudo-labelled rows" in answer.out
-    assert "linear discriminant analysis" in (tmp_path / "report.md").read_text()
+    assert "semi-supervised LDA" in (tmp_path / "report.md").read_text()
     assert "Warning" not in answer.err
 
 
@@ -541,7 +542,8 @@ def test_the_figures_of_the_demonstration_agree(fewlabel: Runner, tmp_path: Path
     """What is printed is what the report's summary says."""
     from fewlabel.cli.demo import run_demo
 
-    shown = run_demo(2, 0, 1)
+    with small_forests(n_trees=20, in_folds=5):  # as the commands of the tests have them
+        shown = run_demo(2, 0, 1)
     assert shown.clf.labels == "per class"  # two of each digit are no random sample
     summary = shown.report().summary
     hidden = shown.clf.labeled_iter_ != 0

@@ -1,74 +1,197 @@
-"""``fewlabel fit FOLDER``: as a shell sees it."""
+"""``fewlabel fit FOLDER`` and other tables in pieces: as a shell sees it."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from support.cli_tools import COMMAND, columns, environment
+from fewlabel.tables.streaming import TableFiles
+from support.cli_tools import COMMAND, Runner, columns, csv_text, environment
 
 pytest.importorskip("typer")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 LABELS = {"small", "large"}
+ADDED = ["segment_label", "segment_origin", "segment_confidence", "segment_accepted"]
+FOREST = ["--target", "segment", "--learner", "forest", "--jobs", "1"]
+N = 240
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "customers"
+def table_of_customers() -> Any:
+    every = columns(n=N, n_labeled=30) | {"id": list(range(N))}
+    every["truth"] = [("small", "large")[i % 2] for i in range(N)]
+    return pa.table(every)
+
+
+def write_folder(made: Path) -> Path:
     made.mkdir()
-    table = pa.table(columns(n=300, n_labeled=30) | {"id": list(range(300))})
+    table, size = table_of_customers(), N // 3
     kinds = [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
     for part, kind in enumerate(kinds):  # each file keeps the same texts in another way
         texts = [f.with_type(kind) if f.type == pa.string() else f for f in table.schema]
-        rows = table.slice(part * 100, 100).cast(pa.schema(texts))
+        rows = table.slice(part * size, size).cast(pa.schema(texts))
         pq.write_table(rows, made / f"{part}.parquet")
     return made
 
 
-def labels(path: Path) -> dict[int, str]:
-    table = pq.read_table(path)
-    return dict(zip(table["row"].to_pylist(), table["label"].to_pylist()))
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "customers")
 
 
-def test_folder_gets_a_folder_of_labels(fewlabel, folder):
-    answer = fewlabel(folder.parent, "fit", "customers", "--target", "segment", "--json")
+def labelled(path: Path) -> Any:
+    """The rows of a folder in the order of its files, with plain texts."""
+    parts = [pq.read_table(file) for file in sorted(path.glob("*.parquet"))]
+    columns_of = [pa.chunked_array([c for p in parts for c in _plain(p[n]).chunks]) for n in ADDED]
+    return pa.table(dict(zip(ADDED, columns_of)))
+
+
+def _plain(column: Any) -> Any:
+    is_text = pa.types.is_dictionary(column.type) or pa.types.is_large_string(column.type)
+    return column.cast(pa.string()) if is_text else column
+
+
+# --- the same as for a file ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def both(fewlabel: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same rows as a folder and as a file, each fitted with everything that can be asked."""
+    home = tmp_path_factory.mktemp("both")
+    write_folder(home / "customers")
+    pq.write_table(table_of_customers(), home / "customers.parquet")
+    options = ["--target", "segment", "--truth", "truth", "--accept-error", "10%", "--jobs", "1"]
+    for name, out in (("customers", "labels"), ("customers.parquet", "labels.parquet")):
+        kind = "folder" if out == "labels" else "file"
+        files = ["--out", out, "--model", f"{kind}.skops", "--report", f"{kind}.json"]
+        answer = fewlabel(home, "fit", name, *options, *files, "--json")
+        assert answer.code == 0, answer.err
+        (home / f"{kind}-answer.json").write_text(answer.out)
+    return home
+
+
+def test_labels_and_columns_are_those_of_the_file(both):
+    parts = [pq.read_table(file) for file in sorted((both / "labels").glob("*.parquet"))]
+    expected = pq.read_table(both / "labels.parquet")
+    assert {tuple(part.column_names) for part in parts} == {tuple(expected.column_names)}
+    found = labelled(both / "labels")
+    assert found.num_rows == N
+    for name in ("segment_label", "segment_origin"):
+        same = np.array(found[name].to_pylist()) == np.array(expected[name].to_pylist())
+        assert same[:30].all()  # given labels
+        assert same.mean() > 0.98  # semi-supervised families see the rows in another order
+    given = found["segment_origin"].to_pylist()[:30]
+    assert set(given) == {"given"}
+    assert found["segment_confidence"].null_count == 30
+    assert all(found["segment_accepted"].to_pylist()[:30])
+
+
+def test_report_has_the_numbers_of_the_file(both):
+    found, expected = (
+        json.loads((both / f"{kind}.json").read_text()) for kind in ("folder", "file")
+    )
+    for key in ("n_rows", "n_labeled", "n_unlabeled", "n_classes", "max_error"):
+        assert found["data"][key] == expected["data"][key]
+    assert found["data"]["n_accepted"] == pytest.approx(expected["data"]["n_accepted"], abs=15)
+    ours, theirs = found["promise"]["error"], expected["promise"]["error"]
+    assert ours["value"] == pytest.approx(theirs["value"], abs=0.02)
+    assert found["truth"]["n_known"] == expected["truth"]["n_known"] == N - 30
+    assert found["truth"]["error"] == pytest.approx(expected["truth"]["error"], abs=0.02)
+    kinds = [{c["name"]: c["kind"] for c in s["data"]["columns"]} for s in (found, expected)]
+    assert kinds[0] == kinds[1]
+    accepted = labelled(both / "labels")["segment_accepted"].to_pylist()[30:]
+    assert found["data"]["n_accepted"] == sum(accepted)
+    wrong = [
+        label != ("small", "large")[i % 2]
+        for i, label in enumerate(labelled(both / "labels")["segment_label"].to_pylist())
+    ]
+    assert found["truth"]["error"] == pytest.approx(sum(wrong) / (N - 30))
+    first = found["label_next"]["rows"][0]
+    table = table_of_customers()
+    assert first["cells"]["size"] == str(table["size"][first["row"] - 1].as_py())
+    assert any("random ones" in note for note in found["notes"])
+
+
+def test_the_model_of_a_folder_labels_folders_and_files(both, fewlabel):
+    options = ["--out", "predictions", "--json"]
+    answer = fewlabel(both, "predict", "folder.skops", "customers", *options)
     assert answer.code == 0, answer.err
     told = json.loads(answer.out)
-    assert told["n_labeled"] == 30
-    assert told["n_unlabeled"] == 270
+    single = fewlabel(both, "predict", "folder.skops", "customers.parquet", "--out", "p.csv", "-q")
+    assert single.code == 0, single.err
+    lines = (both / "p.csv").read_text().splitlines()
+    at = lines[0].split(",").index("segment_label")
+    parts = [pq.read_table(file) for file in sorted((both / "predictions").glob("*.parquet"))]
+    labels = [label for part in parts for label in part["segment_label"].to_pylist()]
+    assert labels == [line.split(",")[at] for line in lines[1:]]
+    accepted = [cell for part in parts for cell in part["segment_accepted"].to_pylist()]
+    assert told["n_rows"] == N
+    assert told["n_accepted"] == sum(accepted)
+
+
+def test_what_a_folder_is_told(both):
+    told = json.loads((both / "folder-answer.json").read_text())
+    assert told["files"] == {"out": "labels", "model": "folder.skops", "report": "folder.json"}
+    assert told["promise"]["accepted"]["max_error"] == 0.1
+    assert [family["title"] for family in told["voters"]["families"]]
+
+
+# --- other tables in pieces ----------------------------------------------------------------------
+
+
+def test_text_in_pieces_patterns_and_folders_agree(fewlabel, folder):
+    home = folder.parent
+    text = csv_text(columns(n=N, n_labeled=30))
+    (home / "one.csv").write_text(text)
+    (home / "packed.csv.gz").write_bytes(gzip.compress(text.encode()))
+    lines = text.splitlines(keepends=True)
+    (home / "many").mkdir()
+    for k in range(3):
+        part = lines[1 + 80 * k : 1 + 80 * (k + 1)]
+        (home / "many" / f"{k}.csv").write_text("".join([lines[0], *part]))
+    tables = [TableFiles.of(str(home / name)) for name in ("one.csv", "packed.csv.gz", "many")]
+    read = [pa.concat_tables(table for _, table in files.named_chunks()) for files in tables]
+    assert read[0].num_rows == N
+    assert all(table.equals(read[0]) for table in read)
+    found = []
+    for name, more in (("packed.csv.gz", ["--stream"]), ("many/*.csv", [])):
+        answer = fewlabel(home, "fit", name, *FOREST, *more, "--out", f"out{len(found)}")
+        assert answer.code == 0, answer.err
+        found.append(labelled(home / f"out{len(found)}")["segment_label"].to_pylist())
+    assert found[0] == found[1]
+    right = [label == ("small", "large")[i % 2] for i, label in enumerate(found[0])]
+    assert np.mean(right) > 0.9
+
+
+def test_out_has_a_name_and_is_never_replaced(fewlabel, folder):
+    answer = fewlabel(folder.parent, "fit", "customers", *FOREST, "--json")
+    assert answer.code == 0, answer.err
+    told = json.loads(answer.out)
     assert told["files"] == {"out": "customers-labelled"}
-    error = told["error"]
-    assert 0 <= error["low"] <= error["value"] <= error["high"] <= 1
-    assert error["n"] > 0
-    assert told["learner"] == "forest"
-    assert any("learned by a random forest" in note for note in told["notes"])
-    left_out = {column["name"] for column in told["columns"] if column["kind"] == "left out"}
-    assert left_out == {"segment", "id"}  # a counter is no feature
-    found = labels(folder.parent / "customers-labelled")
-    assert sorted(found) == list(range(30, 300))
-    right = [label == ("small", "large")[row % 2] for row, label in found.items()]
-    assert sum(right) > 0.9 * len(right)
+    left_out = {
+        c["name"]: c["treatment"] for c in told["data"]["columns"] if c["kind"] == "left out"
+    }
+    assert set(left_out) == {"segment", "id"}  # a counter is no feature
+    assert left_out["segment"] == "the target"
     for more in ([], ["--force"]):
         again = fewlabel(folder.parent, "fit", "customers", "--target", "segment", *more)
         assert again.code == 1
         assert "'customers-labelled' exists already" in again.err
         assert ("--force does not remove folders" in again.err) is bool(more)
         assert "reading" not in again.err  # found out before the work, not after
-    assert labels(folder.parent / "customers-labelled") == found
 
 
 def test_local_scheduler(folder):
     pytest.importorskip("distributed", reason="needs pip install 'fewlabel[scale]'")
-    options = ["--target", "segment", "--learner", "forest", "--jobs", "1"]
-    options += ["--scheduler", "local", "--out", "labels"]
     answer = subprocess.run(
-        [*COMMAND, "fit", "customers", *options],
+        [*COMMAND, "fit", "customers", *FOREST, "--scheduler", "local", "--out", "labels"],
         cwd=folder.parent,
         capture_output=True,
         text=True,
@@ -76,22 +199,22 @@ def test_local_scheduler(folder):
         check=False,
     )
     assert answer.returncode == 0, answer.stderr
-    assert "270 rows labelled from 30 labels" in answer.stdout
+    assert "From 30 labelled rows, 210 others got a label" in answer.stdout
     assert "! column 'id' was left out: counts the rows" in answer.stdout
-    assert answer.stdout.count("!") == 1  # who asks for the forest need not be told of it
-    assert set(labels(folder.parent / "labels").values()) == LABELS
+    assert set(labelled(folder.parent / "labels")["segment_label"].to_pylist()) == LABELS
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "m.skops"], "--model cannot be used with a folder"),
-        (["--learner", "mixed"], "--learner mixed cannot be used with a folder"),
-        (["--report", "r.html"], "--report cannot be used with a folder"),
         (["--scheduler", "somewhere"], "'local' or an address"),
         (["--scheduler", "tcp://127.0.0.1:9"], "no Dask scheduler at tcp://127.0.0.1:9"),
         (["--target", "segmnet"], "Did you mean 'segment'? The columns are 'size', 'weight'"),
         (["--out", "customers/labels"], "lies in the folder that is read"),
+        (["--no-stream"], "is no single file"),
+        (["--truth", "colour"], "No label of 'segment' stands in 'colour'"),
+        (["--model", "model.pkl"], "does not end in .skops"),
+        (["--out", "s3://bucket/labels"], "is no folder of this machine"),
     ],
 )
 def test_mistakes_are_explained(options, message, fewlabel, folder):
@@ -99,6 +222,45 @@ def test_mistakes_are_explained(options, message, fewlabel, folder):
     assert answer.code == 1
     assert message in answer.err
     assert "Traceback" not in answer.err
+    assert [path.name for path in folder.parent.iterdir()] == ["customers"]
+
+
+def test_a_folder_of_nothing_and_of_both_kinds(fewlabel, tmp_path):
+    (tmp_path / "rows").mkdir()
+    answer = fewlabel(tmp_path, "fit", "rows", "--target", "t")
+    assert "'rows' has no Parquet or text files" in answer.err
+    (tmp_path / "rows" / "a.csv").write_text("a,b\n1,2\n")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "rows" / "b.parquet")
+    answer = fewlabel(tmp_path, "fit", "rows", "--target", "t")
+    assert "Parquet files and text files" in answer.err
+    (tmp_path / "t.json").write_text("[]")
+    answer = fewlabel(tmp_path, "fit", "t.json", "--target", "t", "--stream")
+    assert "cannot be read in pieces" in answer.err
+    answer = fewlabel(tmp_path, "fit", "rows/*.csv", "--target", "t", "--scheduler", "local")
+    assert answer.code == 1
+
+
+def test_what_a_killed_process_left_is_removed(fewlabel, folder):
+    stale = folder.parent / ".labels.0123abcd.part"
+    stale.mkdir()
+    (stale / "part-000000.parquet").write_bytes(b"half")
+    other = folder.parent / ".labels.of.mine"
+    other.mkdir()
+    answer = fewlabel(folder.parent, "fit", "customers", *FOREST, "--out", "labels")
+    assert answer.code == 0, answer.err
+    assert sorted(p.name for p in folder.parent.iterdir()) == [
+        ".labels.of.mine",
+        "customers",
+        "labels",
+    ]
+
+
+def test_a_file_with_a_model_that_cannot_be_written_leaves_nothing(fewlabel, folder):
+    answer = fewlabel(
+        folder.parent, "fit", "customers", *FOREST, "--out", "labels", "--model", "no/m.skops"
+    )
+    assert answer.code == 1
+    assert "does not exist" in answer.err
     assert [path.name for path in folder.parent.iterdir()] == ["customers"]
 
 
@@ -120,10 +282,11 @@ def test_a_column_filled_with_the_labels_is_left_out(fewlabel, folder):
     table = columns(n=60, n_labeled=20)
     table["note"] = [f"{i % 3}" if i < 20 else None for i in range(60)]
     write(folder, all=table)
-    answer = fewlabel(folder.parent, "fit", "customers", "--target", "segment", "--json")
+    answer = fewlabel(folder.parent, "fit", "customers", *FOREST, "--json")
     assert answer.code == 0, answer.err
     told = json.loads(answer.out)
-    assert "column 'note' was left out: filled in 20 labelled rows" in told["notes"][0]
+    notes = {c["name"]: c["treatment"] for c in told["data"]["columns"]}
+    assert "filled in 20 labelled rows" in notes["note"]
 
 
 def test_labelled_rows_may_have_a_file_of_their_own(fewlabel, folder):
@@ -133,19 +296,19 @@ def test_labelled_rows_may_have_a_file_of_their_own(fewlabel, folder):
     # One label of a class that is never predicted: its bound is no number.
     first = first | {"segment": ["lonely", *first["segment"][1:]]}
     write(folder, labelled=first, rest=rest)
-    answer = fewlabel(folder.parent, "fit", "customers", "--target", "segment", "--json")
+    answer = fewlabel(folder.parent, "fit", "customers", *FOREST, "--json")
     assert answer.code == 0, answer.err
-    assert strict(answer.out)["n_unlabeled"] == 40
-    assert sorted(labels(folder.parent / "customers-labelled")) == list(range(20, 60))
+    assert strict(answer.out)["data"]["n_unlabeled"] == 40
+    assert labelled(folder.parent / "customers-labelled").num_rows == 60
 
 
 def test_columns_may_differ_in_order_and_width(fewlabel, folder):
     a = {"n": pa.array([1, 2] * 20), "m": pa.nulls(40), "t": ["u", "v"] * 10 + [None] * 20}
     b = {"t": [None] * 40, "m": pa.array([0.5, 4.5] * 20), "n": pa.array([1.5, None] * 20)}
     write(folder, a=a, b=b)
-    answer = fewlabel(folder.parent, "fit", "customers", "--target", "t", "--json")
+    answer = fewlabel(folder.parent, "fit", "customers", "--target", "t", *FOREST[2:], "--json")
     assert answer.code == 0, answer.err
-    assert strict(answer.out)["n_unlabeled"] == 60
+    assert strict(answer.out)["data"]["n_unlabeled"] == 60
 
 
 @pytest.mark.parametrize(
@@ -181,10 +344,3 @@ def test_damaged_file_is_named(fewlabel, folder):
     assert answer.code == 1
     assert "1.parquet" in answer.err
     assert [path.name for path in folder.parent.iterdir()] == ["customers"]
-
-
-def test_scheduler_needs_a_folder(fewlabel, folder):
-    table = folder / "0.parquet"
-    answer = fewlabel(folder, "fit", table, "--target", "segment", "--scheduler", "local")
-    assert answer.code == 1
-    assert "--scheduler is for a folder" in answer.err

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.cli_tools import Runner, columns, write_table
+from support.cli_tools import columns, write_table
 
 pd = pytest.importorskip("pandas")
 
@@ -16,19 +16,12 @@ VOTES = ["segment_vote_large", "segment_vote_small"]
 
 
 @pytest.fixture(scope="module")
-def run():
-    runner = Runner()
-    yield runner
-    runner.close()
-
-
-@pytest.fixture(scope="module")
-def fitted(run, tmp_path_factory) -> Path:
+def fitted(fewlabel, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("votes")
     write_table(folder)
     options = ("--votes", "--scoring", "balanced", "--priors", "small=40%,large=0.6")
     files = ("--out", "out.csv", "--model", "m.skops", "--report", "r.md")
-    answer = run(folder, "fit", "table.csv", "--target", "segment", *files, *options)
+    answer = fewlabel(folder, "fit", "table.csv", "--target", "segment", *files, *options)
     assert answer.code == 0, answer.err
     (folder / "answer.txt").write_text(answer.out)
     return folder
@@ -51,14 +44,16 @@ def test_the_answer_tells_the_recall_of_each_class(fitted: Path):
     assert "| recall |" in (fitted / "r.md").read_text()
 
 
-def test_predicted_votes_are_replaced_and_nothing_else(fitted: Path, run):
-    answer = run(fitted, "predict", "m.skops", "out.csv", "--out", "p.csv", "--votes", "--json")
+def test_predicted_votes_are_replaced_and_nothing_else(fitted: Path, fewlabel):
+    answer = fewlabel(
+        fitted, "predict", "m.skops", "out.csv", "--out", "p.csv", "--votes", "--json"
+    )
     assert answer.code == 0, answer.err
     table = pd.read_csv(fitted / "p.csv")
     assert sorted(table.columns) == sorted(set(table.columns))
     assert table[VOTES].notna().all().all()
     assert json.loads(answer.out)["n_rows"] == 60
-    again = run(fitted, "predict", "m.skops", "p.csv", "--out", "q.csv")
+    again = fewlabel(fitted, "predict", "m.skops", "p.csv", "--out", "q.csv")
     assert again.code == 0
     assert not set(VOTES) & set(pd.read_csv(fitted / "q.csv").columns)
 
@@ -74,28 +69,28 @@ def test_predicted_votes_are_replaced_and_nothing_else(fitted: Path, run):
         (("--scoring", "fair"), "accuracy"),
     ],
 )
-def test_what_cannot_be_asked_for(options, message: str, tmp_path: Path, run):
+def test_what_cannot_be_asked_for(options, message: str, tmp_path: Path, fewlabel):
     write_table(tmp_path)
-    answer = run(tmp_path, "fit", "table.csv", "--target", "segment", *options)
+    answer = fewlabel(tmp_path, "fit", "table.csv", "--target", "segment", *options)
     assert answer.code != 0
     assert message in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 
 
-def test_columns_of_the_user_are_never_replaced(tmp_path: Path, run):
+def test_columns_of_the_user_are_never_replaced(tmp_path: Path, fewlabel):
     own = {"segment_vote_small": list(range(60))}
     write_table(tmp_path, **own)
-    answer = run(tmp_path, "fit", "table.csv", "--target", "segment", "--votes")
+    answer = fewlabel(tmp_path, "fit", "table.csv", "--target", "segment", "--votes")
     assert answer.code == 1
     assert "columns of its own where the result is written: 'segment_vote_small'" in answer.err
     write_table(tmp_path, "b.csv", segment_label=columns()["colour"])
-    answer = run(tmp_path, "fit", "b.csv", "--target", "segment")
+    answer = fewlabel(tmp_path, "fit", "b.csv", "--target", "segment")
     assert answer.code == 1
     assert "never replaced" in answer.err
 
 
-def test_help_names_no_python_types(run, tmp_path: Path):
-    told = run(tmp_path, "fit", "--help").out
+def test_help_names_no_python_types(fewlabel, tmp_path: Path):
+    told = fewlabel(tmp_path, "fit", "--help").out
     assert "<bool>" not in told
     assert "list[" not in told
     assert "--votes" in told

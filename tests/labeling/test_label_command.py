@@ -6,6 +6,7 @@ import json
 import re
 import time
 import urllib.error
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,6 +159,13 @@ def test_imports_are_refused_as_a_whole(table, tmp_path):
     out.write_text("row,content,kind,label\n1,x,label,\n")
     with pytest.raises(UserError, match="Line 2 is no answer"):
         label_command(Console(), table, other)
+    out.write_text(f"row,content,kind,label\n{'1' * 5000},x,label,a\n")
+    with pytest.raises(UserError, match="Line 2 is no answer"):
+        label_command(Console(), table, other)
+    nested = out.with_suffix(".json")
+    nested.write_text("[" * 100_000)
+    with pytest.raises(UserError, match="cannot be read as JSON"):
+        label_command(Console(), table, replace(other, import_=nested))
     out.write_text("a,b\n1,2\n")
     with pytest.raises(UserError, match="no column 'row'"):
         label_command(Console(), table, other)
@@ -195,6 +203,31 @@ def test_a_new_column_needs_its_classes(table):
 def test_other_machines_need_a_password_or_certificate(table, options, words):
     with pytest.raises(UserError, match=words):
         label_command(Console(), table, LabelOptions("y", **options))
+
+
+def test_who_may_ask_for_the_page(tmp_path, capsys):
+    listening = label._listening(LabelOptions("y"))
+    port = listening.getsockname()[1]
+    try:
+        entry = label.entry_of(listening, LabelOptions("y"))
+        assert entry.hosts == {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        assert len(entry.token) == len(entry.cookie) == 43
+        (tmp_path / "password").write_text("correct horse\n")
+        options = LabelOptions("y", host="box.example", password_file=tmp_path / "password")
+        entry = label.entry_of(listening, options)
+        assert entry.password == "correct horse"
+        assert f"box.example:{port}" in entry.hosts
+        label.announce(entry, listening, LabelOptions("y", host="box.example", open_browser=False))
+        told = capsys.readouterr()
+        assert told.out == f"http://box.example:{port}/?token={entry.token}\n"
+        assert "not encrypted" in told.err
+        (tmp_path / "password").write_text("short")
+        with pytest.raises(UserError, match="8 characters"):
+            label.entry_of(listening, options)
+        with pytest.raises(UserError, match="cannot use port"):
+            label._listening(LabelOptions("y", host="203.0.113.7", port=port))
+    finally:
+        listening.close()
 
 
 def test_the_result_holds_what_was_checked(table, tmp_path):

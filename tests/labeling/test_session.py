@@ -315,12 +315,19 @@ def test_limits_of_the_check_hold():
 
 
 def test_the_curve_says_how_far_it_is():
-    points = [{"n_labels": n, "cautious": 2.0 / n} for n in (20, 25, 40, 80)]
+    points = [{"n_labels": n, "n": 9, "cautious": 2.0 / n} for n in (20, 25, 40, 80)]
     assert labels_needed(points, 0.0125) == pytest.approx(80, abs=1)
     assert labels_needed(points, 0.1) == 0
     assert labels_needed([], 0.1) is None
-    flat = [{"n_labels": n, "cautious": 0.2} for n in (20, 40)]
+    assert labels_needed([{"n_labels": 9, "n": 2, "cautious": 0.2}], 0.1) is None
+    flat = [{"n_labels": n, "n": 9, "cautious": 0.2} for n in (20, 40)]
     assert labels_needed(flat, 0.1) == round(40 * (2 ** (1 / 0.3) - 1))
+
+
+def test_no_more_labels_are_needed_than_rows_are_left(session):
+    work(session, 10)
+    session.take_learned(learned(error=0.6, cautious=0.9))
+    assert state(session)["needed"] == N - 10
 
 
 def test_lessons_are_taught_once(session):

@@ -12,6 +12,7 @@ from scipy.special import softmax
 
 from fewlabel.network import forward
 from fewlabel.network.forward import ask, read_context
+from fewlabel.network.torch_forward import TorchPasses
 from fewlabel.network.weights import PACKAGED, load_weights
 
 HERE = Path(__file__).parent
@@ -72,6 +73,20 @@ def test_same_probabilities_as_torch_gave(tasks):
         )
         unknown = np.setdiff1d(np.arange(32), context.known)
         assert (task["proba"][:, unknown] == 0).all()
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_torch_passes_give_the_logits_of_numpy(tasks, supervised):
+    pytest.importorskip("torch", reason="needs torch to compare with")
+    weights, task = replace(load_weights(TINY), supervised=supervised), tasks[1]
+    shown = task["x"], task["present"], task["slots"]
+    context, logits = read_context(weights, *shown)
+    passes = TorchPasses("cpu")
+    on_torch, found = passes.read_context(weights, *shown)
+    np.testing.assert_allclose(found, logits, rtol=1e-3, atol=1e-3)
+    answer = passes.ask(weights, on_torch, task["x"], task["present"])
+    expected = ask(weights, context, task["x"], task["present"])
+    np.testing.assert_allclose(answer, expected, rtol=1e-3, atol=1e-3)
 
 
 def test_same_logits_as_the_formulas(tasks):

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from benchmarks.prior_network import (
+from benchmarks.prior_network import surest, weightings
+from benchmarks.prior_network_data import split_of
+from benchmarks.prior_network_page import (
+    BEFORE,
+    PACKAGED_RUN,
     ablation_table,
     mean_of,
     overall_table,
+    pseudo_table,
     set_table,
-    split_of,
     summary,
-    weightings,
+    tabpfn_table,
+    training_table,
+    versions_table,
 )
+from benchmarks.prior_network_peers import within_limits
 from fewlabel.ensemble.families import FAMILIES
 
 
@@ -64,3 +73,43 @@ def test_a_split_hides_labels_of_known_classes():
     assert len(split.hidden) == 178 - 12
     assert split.n_classes == 3
     assert split_of("wine", 40, 5000) is None
+
+
+def test_peers_are_compared_on_the_splits_that_both_have():
+    lines = [record("a", 4, 0, 0.9), record("a", 4, 1, 0.1)]
+    peer = {"set": "a", "per_class": 4, "accuracy": {"TabPFN v1": 0.7}}
+    table = tabpfn_table([peer | {"seed": 0}, peer | {"seed": 7}], lines)
+    assert "configurations) | 1 | 0.700 |" in table
+    assert "| **the network alone** | 1 | 0.900 |" in table
+    before = {"set": "a", "per_class": 4, "seed": 0, "accuracy": {BEFORE: 0.8}}
+    assert "| a | 1 | 0.800 | 0.900 | +0.100 |" in versions_table([before], lines)
+
+
+def test_tables_of_pseudo_labels_and_of_training():
+    line = {"set": "a", "per_class": 4, "accuracy": {"network": 0.5, "10% pseudo-labels": 0.6}}
+    assert "| 10% pseudo-labels | 1 | 0.600 |" in pseudo_table([line])
+    names = ("accuracy", "accuracy_32_columns", "accuracy_128_columns")
+    logged = [
+        {
+            "run": PACKAGED_RUN,
+            "step": 1000 * i,
+            "seconds": 9.6,
+            **dict.fromkeys(names, 0.5 + i / 100),
+        }
+        for i in range(9)
+    ]
+    table = training_table([{"run": "another"}, *logged])
+    assert "| 0 | 10 | 0.5000 | 0.5000 | 0.5000 |" in table
+    assert "| 8,000 | 10 | 0.5800 | 0.5800 | 0.5800 |" in table
+
+
+def test_the_surest_rows_of_each_class():
+    votes = np.array([[0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.45, 0.55], [0.7, 0.3]])
+    assert sorted(surest(votes, 0.5)) == [0, 2, 3]
+
+
+def test_limits_of_tabpfn():
+    split = split_of("wine", 4, 5000)
+    assert within_limits(split)
+    assert not within_limits(replace(split, n_classes=11))
+    assert not within_limits(replace(split, X=np.zeros((5, 101))))

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine, make_blobs
 from sklearn.utils.estimator_checks import check_classifiers_classes, parametrize_with_checks
 
-from fewlabel.network import PriorNetworkClassifier
-from fewlabel.network.views import Scaler, make_views
+from fewlabel.network import PriorNetworkClassifier, forward
+from fewlabel.network.views import Kind, Scaler, fit_projection, importance, make_views
 from fewlabel.network.weights import PACKAGED, load_weights
 
 TINY = str(Path(__file__).with_name("tiny_network.npz"))
@@ -91,6 +91,20 @@ def test_a_pickled_classifier_votes_the_same():
 def test_rows_outside_the_context_are_asked_about():
     X, y, truth = few_labels()
     fitted = PriorNetworkClassifier(1, context_rows=40, random_state=0).fit(X, y)
+    assert (fitted.transduction_ == truth).mean() > 0.98
+
+
+def test_many_rows_are_shared_among_the_views(monkeypatch):
+    X, y, truth = few_labels()
+    asked = []
+    whole = forward.ask
+    monkeypatch.setattr(
+        forward, "ask", lambda w, c, x, p: asked.append(len(x)) or whole(w, c, x, p)
+    )
+    monkeypatch.setattr("fewlabel.network.classifier._MOST_ASKED", 120)
+    fitted = PriorNetworkClassifier(2, context_rows=40, random_state=0).fit(X, y)
+    assert sum(asked) <= 120
+    np.testing.assert_allclose(fitted.label_distributions_.sum(axis=1), 1.0)
     assert (fitted.transduction_ == truth).mean() > 0.98
 
 
@@ -180,12 +194,25 @@ def test_ranks_are_normal_quantiles_whatever_the_scale():
     np.testing.assert_array_equal(z.argsort(axis=0), X.argsort(axis=0))
 
 
-@pytest.mark.parametrize("n_features", [1, 32, 33, 100])
+def test_components_keep_a_part_of_their_deviations():
+    """As in training: powers of the deviations, mean square 1, at most 2.5."""
+    spread = np.array([4.0, 1.0, 0.0])
+    expected = np.array([1.0, 0.5, 0.1]) / np.sqrt((1 + 0.25 + 0.01) / 3)
+    np.testing.assert_allclose(importance(spread, 0.5), expected, rtol=1e-6)
+    np.testing.assert_array_equal(importance(spread, 0.0), 1.0)
+    assert importance(np.append(9.0, np.full(63, 1e-9)), 1.0).max() == 2.5
+    X = np.random.default_rng(0).normal(size=(400, 3)) * spread
+    rows = fit_projection(Kind("raw", 3, 0.5), X).transform(X)
+    np.testing.assert_allclose(rows.std(axis=0)[:2], expected[:2], rtol=0.05)
+
+
+@pytest.mark.parametrize("n_features", [1, 64, 65, 100])
 def test_views_fit_the_slots(n_features):
     X = np.random.default_rng(0).normal(size=(50, n_features))
-    for view in make_views(X, 5, 3, (32, 32), np.random.RandomState(0)):
-        rows = view.rows(X, 32)
-        assert rows.shape == (50, 32)
-        assert view.present(32).sum() in {min(n_features, 32), min(n_features, 10)}
-        assert (rows[:, view.present(32) == 0] == 0).all()
+    for view in make_views(X, 5, 3, (64, 32), np.random.RandomState(0)):
+        rows = view.rows(X, 64)
+        assert rows.shape == (50, 64)
+        most = min(n_features, len(X)), n_features  # components, or the columns themselves
+        assert view.present(64).sum() in {10, 32, *most}
+        assert (rows[:, view.present(64) == 0] == 0).all()
         assert len(set(view.classes)) == 3

@@ -21,10 +21,11 @@ from sklearn.ensemble import RandomForestClassifier
 
 from fewlabel import FewLabelClassifier, SelfLearningClassifier, checks_needed
 from fewlabel._core.errors import UserError
+from fewlabel.assess.label_sums import N_BINS
 from fewlabel.report import Report, format_of, render
 from fewlabel.report.html import json_for_html, label_next_csv
 from fewlabel.report.markdown import text
-from fewlabel.report.summarize import MAX_CLASSES, N_BINS, summarize
+from fewlabel.report.summarize import MAX_CLASSES, summarize
 from fewlabel.report.words import (
     about,
     broken_statements,

@@ -96,7 +96,7 @@ def by_hand(X, y, base, weighted=True):
         rows = labeled + sorted(P)
         pseudo = [y[row] if y[row] != -1 else labels[row] for row in rows]
         shares = len(rows) / (2 * len(labeled)), len(rows) / (2 * len(P))
-        weight = np.repeat(shares if weighted else (1, 1), [len(labeled), len(P)])
+        weight = np.repeat(shares, [len(labeled), len(P)]) if weighted else None
         model = clone(base).fit(X[rows], pseudo, sample_weight=weight)
     return model, labels, rounds
 
@@ -358,6 +358,7 @@ def test_pandas_columns_reach_a_column_transformer():
         clf.predict(frame.rename(columns={"a": "other"}))
 
 
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange")  # scikit-learn 1.6
 def test_polars_frames():
     frame = pl.DataFrame(X, schema=["a", "b", "c", "d"])
     clf = SelfLearningClassifier(SMALL).fit(frame, pl.Series(TARGET))

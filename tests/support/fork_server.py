@@ -7,6 +7,7 @@ sees is what a shell would see; only the imports are shared.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -19,10 +20,13 @@ from typing import Any
 
 def load() -> None:
     """Import what commands import when they need it, so that no child has to do it again."""
-    for name in ("cli.app", "cli.audit", "cli.commands", "cli.folders", "report.html"):
+    rooms = ("app", "audit", "commands", "label", "piece_commands")
+    for name in (*(f"cli.{room}" for room in rooms), "report.html"):
         importlib.import_module(f"fewlabel.{name}")
     for name in ("pyarrow.parquet", "skops.io", "sklearn.ensemble", "sklearn.svm"):
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a collection in a child would copy every page that it looks at
 
 
 def run(case: dict[str, Any]) -> dict[str, Any]:

@@ -24,9 +24,11 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from fewlabel import FewLabelClassifier
+import fewlabel
+from fewlabel import FewLabelClassifier, PriorNetworkClassifier, SelfLearningClassifier
 from fewlabel._core.errors import UserError
 from fewlabel.assess.calibration import Confidence
 from fewlabel.assess.promise import Promise
@@ -35,7 +37,12 @@ from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.mixed_vote import MixedVote
 from fewlabel.tables import model_archive
 from fewlabel.tables.allowed_types import CLASSES, LIBRARY_TYPES, TELL_SKOPS
-from fewlabel.tables.model_archive import check_archive, read_archive, write_archive
+from fewlabel.tables.model_archive import (
+    FORMAT_VERSION,
+    check_archive,
+    read_archive,
+    write_archive,
+)
 from fewlabel.tables.model_files import TableModel, load_model, save_model
 from support.cli_tools import environment
 
@@ -333,10 +340,28 @@ def test_deep_nesting_is_no_crash(saved: Path, tmp_path: Path):
         load_model(path)
 
 
-def test_the_list_of_types_is_not_longer_than_needed(saved: Path, saved_mixed: Path):
+@pytest.fixture(scope="module")
+def saved_others(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Classifiers that are not among the default families."""
+    X, codes = make_blobs(60, 4, centers=2, random_state=0)
+    y = np.where(np.arange(60) % 3 == 0, codes, -1)
+    folder = tmp_path_factory.mktemp("others")
+    models = [
+        FewLabelClassifier(["screened_lda"], max_iter=0, random_state=0),
+        SelfLearningClassifier(LogisticRegression(), max_iter=0),
+        PriorNetworkClassifier(n_views=1, random_state=0),
+    ]
+    for i, model in enumerate(models):
+        fewlabel.save(model.fit(X, y), folder / f"{i}.skops")
+    return sorted(folder.iterdir())
+
+
+def test_the_list_of_types_is_not_longer_than_needed(
+    saved: Path, saved_mixed: Path, saved_others: list[Path]
+):
     """Every type of a library on the list occurs in a model; a superfluous one is a risk."""
     schema = ""
-    for path in (saved, saved_mixed):
+    for path in (saved, saved_mixed, *saved_others):
         with zipfile.ZipFile(path) as archive:
             schema += archive.read("schema.json").decode()
     for name in (*LIBRARY_TYPES, *CLASSES):
@@ -463,7 +488,7 @@ def bombs(folder: Path) -> list[Path]:
         "arrays": {f"{k}.npy": blanks[: 25 * 2**20] for k in range(8)},
     }
     for name, parts in members.items():
-        manifest = {"format": "fewlabel model", "format_version": 2}
+        manifest = {"format": "fewlabel model", "format_version": FORMAT_VERSION}
         sums = {part: hashlib.sha256(data).hexdigest() for part, data in parts.items()}
         deflated(folder / f"{name}.skops", parts, {**manifest, "members": sums})
     with zipfile.ZipFile(folder / "manifest.skops", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -527,7 +552,7 @@ def forged_part(saved: Path, target: Path, change) -> Path:
     members["schema.json"] = json.dumps(schema).encode()
     manifest = {
         "format": "fewlabel model",
-        "format_version": 2,
+        "format_version": FORMAT_VERSION,
         "scikit-learn": sklearn.__version__,
     }
     manifest["members"] = {n: hashlib.sha256(d).hexdigest() for n, d in members.items()}

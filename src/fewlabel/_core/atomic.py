@@ -12,6 +12,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import signal
 import stat
 import tempfile
@@ -44,6 +45,28 @@ def replaced(path: Path) -> Iterator[Path]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Give a temporary folder to write into; rename it to ``target`` if nothing was raised.
+
+    What a killed process left behind when it wrote the same folder is removed first.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_stale(_identity(target))
+    part = _temporary(target)
+    part.mkdir(mode=0o755)
+    held = os.open(part, os.O_RDONLY)
+    try:
+        lock(held)
+        yield part
+        part.rename(target)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    finally:
+        os.close(held)
 
 
 class Outputs:
@@ -256,10 +279,11 @@ def _remove_stale(target: Path) -> None:
 
 
 def _remove_unlocked(path: Path) -> None:
-    file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    is_folder = path.is_dir()
+    file = os.open(path, (os.O_RDONLY if is_folder else os.O_RDWR) | os.O_NOFOLLOW)
     try:
         if lock(file):
-            path.unlink()
+            shutil.rmtree(path) if is_folder else path.unlink()
     finally:
         os.close(file)
 

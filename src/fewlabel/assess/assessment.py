@@ -13,12 +13,32 @@ import numpy as np
 
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel.assess.calibration import Confidence, bounding_power, for_bounds
-from fewlabel.assess.error_estimate import ClassShares, ErrorEstimate, Labels, assess_labels
+from fewlabel.assess.error_estimate import ErrorEstimate, Labels, assess_labels
 from fewlabel.assess.label_proba import label_proba_of
 from fewlabel.assess.out_of_sample import WeightRule, mix_held_out
-from fewlabel.assess.prevalence import shifted
+from fewlabel.assess.prevalence import ClassShares, labeled_shares, shifted
 from fewlabel.assess.promise import Promise
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
+
+
+class Shifts(NamedTuple):
+    """Ratios of class shares by which votes are changed before and after they are calibrated.
+
+    ``before``: to the shares of the labelled rows, which calibration needs; ``after``: from these
+    to the shares of the table. None: they do not differ.
+    """
+
+    before: Floats | None
+    after: Floats | None
+
+    def before_calibration(self, votes: Floats) -> Floats:
+        """Votes for the class shares of the labelled rows."""
+        return votes if self.before is None else shifted(votes, self.before)
+
+    def label_proba(self, votes: Floats, power: float) -> Floats:
+        """Initial votes as they stand for P(Y|x) in the bounds."""
+        known = for_bounds(self.before_calibration(votes), power)
+        return known if self.after is None else shifted(known, self.after)
 
 
 class HeldOut(NamedTuple):
@@ -44,14 +64,12 @@ class HeldOut(NamedTuple):
     trained_share: float = 1.0
     class_shares: ClassShares = ClassShares()
 
-    @property
-    def back(self) -> Floats | None:
-        """What brings votes for other class shares back to those of the table; None: nothing."""
-        table, votes = self.class_shares
-        if votes is None:
-            return None
-        counts = np.maximum(np.bincount(self.y, minlength=len(votes)), 0.5)
-        return (counts / counts.sum() if table is None else table) / votes
+    def shifts(self, n_classes: int) -> Shifts:
+        """From the class shares of the votes to those of the labelled rows, and to the table's."""
+        (table, votes), labeled = self.class_shares, labeled_shares(self.y, n_classes)
+        return Shifts(
+            None if votes is None else labeled / votes, None if table is None else table / labeled
+        )
 
     @property
     def judged(self) -> tuple[Ints, Floats]:
@@ -132,11 +150,11 @@ def paper_bounds(held_out: HeldOut, rows: Transduction) -> PaperBounds:
     if len(rows.votes) == 0:
         return PaperBounds(held_out, 1.0, rows.votes, None)
     y, mixed = held_out.judged
-    initial, back = rows.initial, held_out.back
-    if back is not None:
-        initial, mixed = shifted(initial, back), shifted(mixed, back)
-    power = bounding_power(mixed, y) if rows.label_proba == "supervised" else 1.0
-    known = for_bounds(initial, power) if rows.given is None else rows.given
+    shifts = held_out.shifts(rows.votes.shape[1])
+    power = 1.0
+    if rows.label_proba == "supervised":
+        power = bounding_power(shifts.before_calibration(mixed), y)
+    known = shifts.label_proba(rows.initial, power) if rows.given is None else rows.given
     label_proba = label_proba_of(rows.label_proba, rows.votes, known)
     bound = transductive_bound(rows.votes, label_proba, tight=True)
     return PaperBounds(held_out, power, label_proba, bound)

@@ -145,6 +145,9 @@ class Confidence:
         Estimated share of rows whose class has a label at all.
     shift : tuple of float, optional
         r, class shares of the table over those of the labelled rows, if these differ.
+    own : tuple of float, optional
+        Class shares of the labelled rows over those that the votes are for, if these differ:
+        votes are multiplied with it before they are raised.
 
     See Also
     --------
@@ -160,6 +163,7 @@ class Confidence:
     power: float
     seen: float = 1.0
     shift: tuple[float, ...] | None = None
+    own: tuple[float, ...] | None = None
 
     @property
     def temperature(self) -> float:
@@ -168,6 +172,9 @@ class Confidence:
 
     def label_proba(self, votes: Floats) -> Floats:
         """Label probabilities, given that the class is one of those with a label."""
+        if self.own is not None:
+            votes = votes * np.asarray(self.own)
+            votes = votes / votes.sum(axis=1, keepdims=True)
         proba = calibrated(votes, self.power)
         if self.shift is None:
             return proba

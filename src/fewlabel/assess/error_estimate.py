@@ -36,6 +36,8 @@ from fewlabel.assess.limits import (
 from fewlabel.assess.out_of_sample import JudgedRows, WeightRule, judge
 from fewlabel.assess.prevalence import (
     DRAWN_LIMITS,
+    ClassShares,
+    labeled_shares,
     prevalence_draws,
     sampled_prevalence,
     shifted,
@@ -221,8 +223,7 @@ def assess_labels(
     rows = judge(votes, codes, weights, n_resamples=n_resamples, random_state=random_state)
     rows = _standing_for_the_table(rows, errors, sample)
     first = check_votes(first_votes)
-    shares = class_shares or ClassShares()
-    judged, assumes = _sample_of(rows, first, predicted, labels, shares)
+    judged, assumes = _sample_of(rows, first, predicted, labels, class_shares or ClassShares())
     n_judged = len(judged.rows.y)
     if n_judged == 0:
         unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, assumes)
@@ -235,12 +236,13 @@ def assess_labels(
     low, high = share_limits(value, of_finite_population(n_limits, len(first)))
 
     def match(value: float) -> Confidence:
-        return match_confidence(first, predicted, value, seen=judged.seen, shift=judged.shift)
+        seen, shift = judged.seen, judged.shift
+        rule = match_confidence(judged.first, predicted, value, seen=seen, shift=shift)
+        return replace(rule, own=judged.own)
 
     confidence, cautious = match(value), match(value + _CAUTION * (high - value))
     per_class = class_errors(judged, predicted, confidence.of(first, predicted), trained_share)
-    recall = class_recalls(rows, first.shape[1], trained_share)
-    by_class = (per_class, judged.prevalence, recall)
+    by_class = per_class, judged.prevalence, class_recalls(rows, first.shape[1], trained_share)
     estimate = ErrorEstimate(value, low, high, n_judged, assumes, *by_class)
     return Assessment(estimate, confidence, cautious)
 
@@ -258,31 +260,18 @@ def _standing_for_the_table(
     return rows if sample is None else rows.take(sample)
 
 
-class ClassShares(NamedTuple):
-    """Shares of the classes, where they are not simply those of the labelled rows.
-
-    Attributes
-    ----------
-    table : ndarray of shape (n_classes,) or None
-        Of the unlabelled rows, if the user knows them.
-    votes : ndarray of shape (n_classes,) or None
-        Those that the votes are for; equal ones make every class count the same.
-    """
-
-    table: Floats | None = None
-    votes: Floats | None = None
-
-
 class _Sample(NamedTuple):
     """Judged rows as a sample of the table, and label probabilities of the unlabelled rows."""
 
     rows: JudgedRows
     weight: Floats
+    first: Floats
     proba: Floats
     seen: float
     variance: float
     prevalence: tuple[Share, ...]
     shift: tuple[float, ...] | None
+    own: tuple[float, ...] | None
 
 
 def _sample_of(
@@ -301,28 +290,33 @@ def _random_sample(
     # Rows whose class has no other label stand for classes without any (Good-Turing).
     seen = float(rows.voted.mean()) if len(rows.y) else 1.0
     prevalence = sampled_prevalence(rows.y, rows.winner, predicted, first.shape[1])
-    weight, proba = np.ones(len(rows.y)), calibrated(first, rows.power)
-    shift = None
-    if shares.votes is not None:  # back to the shares of the table
-        shift = _labeled_shares(rows, first.shape[1]) / shares.votes
-        proba = shifted(proba, shift)
-    told = None if shift is None else tuple(shift)
-    return _Sample(rows, weight, proba, seen, 0.0, prevalence, told)
+    own, first = _for_labeled_shares(rows, first, shares)
+    proba = calibrated(first, own.power)
+    weight, ratios = np.ones(len(rows.y)), shares.ratios(rows.y)
+    return _Sample(rows, weight, first, proba, seen, 0.0, prevalence, None, ratios)
 
 
-def _labeled_shares(rows: JudgedRows, n_classes: int) -> Floats:
-    counts = np.maximum(np.bincount(rows.y, minlength=n_classes), 0.5)
-    return counts / counts.sum()
+def _for_labeled_shares(
+    rows: JudgedRows, first: Floats, shares: ClassShares
+) -> tuple[JudgedRows, Floats]:
+    """Votes for the class shares of the labelled rows, which calibration compares them with."""
+    ratios = shares.ratios(rows.y)
+    if ratios is None:
+        return rows, first
+    voted, own = rows.voted, rows.votes.copy()
+    own[voted] = shifted(own[voted], np.asarray(ratios))
+    return rows._replace(votes=own), shifted(first, np.asarray(ratios))
 
 
 def _class_samples(
     rows: JudgedRows, first: Floats, predicted: Ints, shares: ClassShares
 ) -> _Sample:
-    n_classes, power = first.shape[1], rows.power
-    trained = _labeled_shares(rows, n_classes) if shares.votes is None else shares.votes
-    proba = calibrated(first, power)
+    n_classes = first.shape[1]
+    trained = labeled_shares(rows.y, n_classes)
+    own, first = _for_labeled_shares(rows, first, shares)
+    proba = calibrated(first, own.power)
     if shares.table is None:
-        draws = prevalence_draws(rows.y, rows.winner, first.argmax(axis=1), n_classes)
+        draws = prevalence_draws(rows.y, own.winner, first.argmax(axis=1), n_classes)
         found = draws.mean(axis=0)
     else:
         found, draws = shares.table, shares.table[None]
@@ -336,8 +330,9 @@ def _class_samples(
     weight = (found / np.maximum(n_judged, 1))[judged.y]
     wrong = np.bincount(judged.y, judged.errors, n_classes) / np.maximum(n_judged, 1)
     variance = float(np.var(draws @ wrong))
-    shift = found / trained
-    return _Sample(judged, weight, shifted(proba, shift), 1.0, variance, prevalence, tuple(shift))
+    shift, ratios = found / trained, shares.ratios(rows.y)
+    proba = shifted(proba, shift)
+    return _Sample(judged, weight, first, proba, 1.0, variance, prevalence, tuple(shift), ratios)
 
 
 def _of_label(proba: Floats, labels: Ints) -> Floats:

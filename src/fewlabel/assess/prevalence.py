@@ -8,7 +8,7 @@ votes, with the confusion matrix of held-out rows (:func:`prevalence_draws`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -173,6 +173,20 @@ def shifted(label_proba: Floats, ratio: Floats) -> Floats:
     return weighted / weighted.sum(axis=1, keepdims=True)
 
 
+def with_shares(label_proba: Floats, shares: Floats, *, n_steps: int = 20) -> Floats:
+    """Label probabilities whose means are these class shares, by repeated scaling.
+
+    Examples
+    --------
+    >>> proba = with_shares(np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([0.5, 0.5]))
+    >>> proba.mean(axis=0).round(3).tolist()
+    [0.5, 0.5]
+    """
+    for _ in range(n_steps):
+        label_proba = shifted(label_proba, shares / np.maximum(label_proba.mean(axis=0), 1e-12))
+    return label_proba
+
+
 def sampled_prevalence(
     y: Ints, held_out: Ints, predicted: Ints, n_classes: int
 ) -> tuple[Share, ...]:
@@ -228,3 +242,30 @@ def _powered_mean(given: Floats, voted: Floats, others: Floats) -> tuple[float, 
     residual = float(np.sum((given - power * voted - (given - power * voted).mean()) ** 2))
     variance = (residual + 2.0 * spread) / (n + 1.0) / n
     return value, spread / variance if variance > 0 else float(n)
+
+
+def labeled_shares(y: Ints, n_classes: int) -> Floats:
+    """Class shares of labelled rows; a class without any counts as half a row."""
+    counts = np.maximum(np.bincount(y, minlength=n_classes), 0.5)
+    return counts / counts.sum()
+
+
+class ClassShares(NamedTuple):
+    """Shares of the classes, where they are not simply those of the labelled rows.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_classes,) or None
+        Of the unlabelled rows, if the user knows them.
+    votes : ndarray of shape (n_classes,) or None
+        Those that the votes are for; equal ones make every class count the same.
+    """
+
+    table: Floats | None = None
+    votes: Floats | None = None
+
+    def ratios(self, y: Ints) -> tuple[float, ...] | None:
+        """Shares of the labelled rows over those that votes are for; None if they do not differ."""
+        if self.votes is None:
+            return None
+        return tuple(labeled_shares(y, len(self.votes)) / self.votes)

@@ -69,8 +69,12 @@ class Promise:
 
     def accepted(self, votes: Floats, labels: Ints, max_error: float | None = None) -> Bools:
         """Which labels a person may take as they are."""
-        reached: Bools = self.cautious.of(votes, labels) >= self.threshold(max_error) - 1e-12
+        reached: Bools = self.cautious.of(votes, labels) >= self.least(max_error)
         return reached
+
+    def least(self, max_error: float | None = None) -> float:
+        """The threshold with the slack of a rounding error, to compare with."""
+        return self.threshold(max_error) - 1e-12
 
     @property
     def mean_doubt(self) -> float:
@@ -113,12 +117,11 @@ def error_from_dict(plain: dict[str, Any]) -> ErrorEstimate:
 
 
 def _rule(plain: dict[str, Any]) -> Confidence:
-    shift = plain["shift"]
-    rule = Confidence(
-        float(plain["power"]),
-        float(plain["seen"]),
-        None if shift is None else tuple(float(share) for share in shift),
+    shift, own = (
+        None if ratios is None else tuple(float(ratio) for ratio in ratios)
+        for ratios in (plain["shift"], plain["own"])
     )
-    if not np.isfinite([rule.power, rule.seen, *(rule.shift or ())]).all():
+    rule = Confidence(float(plain["power"]), float(plain["seen"]), shift, own)
+    if not np.isfinite([rule.power, rule.seen, *(shift or ()), *(own or ())]).all():
         raise ValueError("confidence")
     return rule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,36 @@ class Suggestion(NamedTuple):
     rows: Ints
     margins: Floats
     gains: Floats
+
+
+class NextRows(NamedTuple):
+    """Rows worth labelling with their votes, the best first; those of chunks can be merged.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Their positions among all rows.
+    votes : ndarray of shape (n_rows, n_classes)
+    margins, gains : as in :class:`Suggestion`
+    """
+
+    rows: Ints
+    votes: Floats
+    margins: Floats
+    gains: Floats
+
+    @classmethod
+    def of(cls, votes: Floats, rows: Ints, n: int) -> NextRows:
+        """The best n of rows with these votes and positions."""
+        found = next_to_label(votes, n)
+        return cls(rows[found.rows], votes[found.rows], found.margins, found.gains)
+
+    @classmethod
+    def merge(cls, parts: Sequence[NextRows], n: int) -> NextRows:
+        """The best n of all parts; of equal ones the first in the order of rows."""
+        rows, votes, margins, gains = (np.concatenate(piece) for piece in zip(*parts))
+        order = np.lexsort((rows, -gains))[:n]
+        return cls(rows[order], votes[order], margins[order], gains[order])
 
 
 def margins_of(votes: Floats) -> Floats:

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewlabel._core.scikit import n_rows
-from fewlabel._core.targets import as_column, encode_target, unlabeled_mask
+from fewlabel._core.targets import as_column, encode_target
+from fewlabel.assess.label_sums import KnownLabels
+from fewlabel.assess.true_labels import check_some_known, known_labels
 from fewlabel.bounds.margins import Floats
 from fewlabel.bounds.mislabeling import (
     anchor_counts,
@@ -28,6 +30,7 @@ from fewlabel.bounds.table import Bound, bounds_table
 
 if TYPE_CHECKING:
     from fewlabel.self_learning.base import SelfLearner
+    from fewlabel.self_learning.statement import LabelStatements
 
 
 class Evidence(NamedTuple):
@@ -135,35 +138,18 @@ def supervised_estimate(held_out: Floats, y: NDArray[np.intp], error: float | No
 
 
 def true_codes(
-    classifier: SelfLearner, y_true: ArrayLike, rows: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Which of the rows have a known true label, and its code; -1 for a class unknown to ``fit``.
-
-    A missing value, and the marker of unlabelled rows, say that a label is not known.
-    """
+    classifier: LabelStatements, y_true: ArrayLike, rows: NDArray[np.intp]
+) -> KnownLabels:
+    """Which of these rows of ``fit`` have a known true label, and its code."""
     column, n_samples = as_column(y_true), len(classifier.labeled_iter_)
     if column.shape != (n_samples,):
         raise ValueError(
             f"y_true must have one entry for each of the {n_samples} rows of fit. "
             f"Got shape {column.shape} instead."
         )
-    missing = unlabeled_mask(column, None)
-    known = np.flatnonzero(~missing[rows])
-    order: dict[Any, int] = {c: code for code, c in enumerate(classifier.classes_.tolist())}
-    marker = classifier.missing_label
-    if isinstance(marker, str) and marker == "auto":
-        marker = -1
-    if unlabeled_mask([marker], None)[0]:
-        marker = None  # missing values are left out already
-    labels = column[rows[known]].tolist()
-    stated = np.array([label in order or label != marker for label in labels], dtype=bool)
-    codes = np.array([order.get(label, -1) for label in labels], dtype=np.intp)
-    if stated.any() and not (codes[stated] >= 0).any():
-        raise ValueError(
-            f"y_true has no class of fit for any unlabelled row: the classes are "
-            f"{classifier.classes_[:5]}, y_true begins with {column[:5]}. Write both alike."
-        )
-    return known[stated], codes[stated]
+    known = known_labels(column[rows], classifier.classes_, classifier.missing_label)
+    check_some_known(known, column, classifier.classes_)
+    return known
 
 
 # --- the table -------------------------------------------------------------------------------
@@ -193,7 +179,7 @@ def transduction_bounds(
     error = None
     if y_true is not None:
         unlabeled = np.flatnonzero(classifier.labeled_iter_ != 0)
-        known, codes = true_codes(classifier, y_true, unlabeled)
+        known, codes, _ = true_codes(classifier, y_true, unlabeled)
         if len(known) == 0:
             raise ValueError("y_true has no label for any unlabelled row.")
         error = float(np.mean(evidence.votes[known].argmax(axis=1) != codes))

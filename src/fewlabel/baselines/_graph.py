@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from scipy import sparse
@@ -15,8 +16,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from fewlabel._core.arrays import Bools, Floats, Ints
 
-MANY_PAIRS = 1_000_000_000
-"""Pairs of rows from which on an approximate search pays."""
+MANY_POINTS = 15_000
+"""Points from which on an approximate search pays."""
 _MOST_FEATURES_OF_A_TREE = 6  # beyond, comparing all pairs is faster than a tree of boxes
 _LEAST_SCALE = 1e-12
 _PROBED = 0.08  # share of the lists of an inverted index that a search looks into
@@ -42,13 +43,12 @@ def nearest(
 
     Notes
     -----
-    With ``faiss`` installed and more than ``MANY_PAIRS`` pairs of dense rows, the search is
-    approximate: it finds about 95 % of the neighbours in a fraction of the time.
+    With ``faiss`` installed and at least ``MANY_POINTS`` dense points the search is approximate: it
+    finds nearly all of the neighbours in a fraction of the time.
     """
     n = points.shape[0]
     k = max(min(k, n - (queries is None)), 1)
-    n_queries = n if queries is None else queries.shape[0]
-    if n * n_queries >= MANY_PAIRS and not issparse(points) and find_spec("faiss") is not None:
+    if n >= MANY_POINTS and not issparse(points) and find_spec("faiss") is not None:
         return _by_inverted_index(points, k, queries)
     tree = not issparse(points) and points.shape[1] <= _MOST_FEATURES_OF_A_TREE
     index = NearestNeighbors(
@@ -59,21 +59,11 @@ def nearest(
 
 
 def _by_inverted_index(points: Any, k: int, queries: Any) -> tuple[Floats, Ints]:
-    import faiss
-
-    points = np.ascontiguousarray(points, dtype=np.float32)
-    n, d = points.shape
-    n_lists = int(np.sqrt(n))
-    index: Any = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, n_lists)
-    index.cp.seed = 0
-    sample = points[:: max(1, n // (40 * n_lists))]
-    index.train(sample)
-    index.add(points)
-    index.nprobe = max(8, int(_PROBED * n_lists))
-    own = queries is None
-    asked = points if own else np.ascontiguousarray(queries, dtype=np.float32)
+    index, own = _inverted_index(points), queries is None
+    asked = np.ascontiguousarray(points if own else queries, dtype=np.float32)
     squares, found = index.search(asked, k + own)
     if own:  # the row itself is found first, or a twin of it
+        n = len(asked)
         itself = found == np.arange(n)[:, None]
         itself[~itself.any(axis=1), -1] = True
         squares, found = squares[~itself].reshape(n, k), found[~itself].reshape(n, k)
@@ -81,6 +71,28 @@ def _by_inverted_index(points: Any, k: int, queries: Any) -> tuple[Floats, Ints]
     found = np.where(missing, found[:, :1], found)
     squares = np.where(missing, squares[:, :1], squares)
     return np.sqrt(np.maximum(squares, 0.0)).astype(np.float64), np.maximum(found, 0)
+
+
+# The last index, with a weak reference to its points: rows are asked about in many blocks.
+_last: dict[str, tuple[Any, Any]] = {}
+
+
+def _inverted_index(points: Any) -> Any:
+    import faiss
+
+    of, index = _last.get("index", (None, None))
+    if of is not None and of() is points:
+        return index
+    rows = np.ascontiguousarray(points, dtype=np.float32)
+    n, d = rows.shape
+    n_lists = int(np.sqrt(n))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, n_lists)
+    index.cp.seed = 0
+    index.train(rows[:: max(1, n // (40 * n_lists))])
+    index.add(rows)
+    index.nprobe = max(8, int(_PROBED * n_lists))
+    _last["index"] = ref(points), index
+    return index
 
 
 def normalised_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:

@@ -16,12 +16,22 @@ from typing import Any
 import numpy as np
 
 from fewlabel._core.scikit import n_rows
-from fewlabel.chunks.executor import Merge, Step
+from fewlabel.chunks.dask_errors import (
+    NoWorkersError,
+    check_versions,
+    clear_errors,
+    in_partition,
+    versions,
+)
+from fewlabel.chunks.executor import Merge, Step, same
+from fewlabel.chunks.files import is_address, need, open_file, parquet_files
+from fewlabel.chunks.finish import PartWriter
+from fewlabel.chunks.progress import Pass, Report
 from fewlabel.chunks.rows import Rows
-from fewlabel.chunks.source import need, parquet_files, read_chunk, unreadable
+from fewlabel.chunks.source import read_chunk, unreadable
 
 _FAN_IN = 8  # summaries that one task merges
-_LOOK_SECONDS = 5.0  # how often to look whether there are workers at all
+_LOOK_SECONDS = 1.0  # how often to look whether there are workers at all
 
 
 class DaskRows(Rows):
@@ -35,13 +45,14 @@ class DaskRows(Rows):
 
     Parameters
     ----------
-    source : dask.dataframe.DataFrame, dask.array.Array or path
-        A path is a folder of Parquet files that all workers can read: a partition for each file.
+    source : dask.dataframe.DataFrame, dask.array.Array, path or list of paths
+        A path is a folder of Parquet files that all workers can read, a pattern, or an address such
+        as ``s3://…``: a partition for each file.
     client : distributed.Client, optional
         The current one by default.
     worker_timeout : float, default=120
         Seconds without any worker after which a fit gives up.
-    out, target, missing_label, resolution, train, layout
+    out, target, missing_label, resolution, train, layout, truth, max_error, writer, progress
         See :class:`fewlabel.chunks.rows.Rows`. All workers must be able to write to ``out``.
 
     See Also
@@ -80,6 +91,10 @@ class DaskRows(Rows):
         resolution: int | None = None,
         train: str = "partitions",
         layout: Any = None,
+        truth: str | None = None,
+        max_error: float = 0.05,
+        writer: PartWriter | None = None,
+        progress: Report | None = None,
     ) -> None:
         super().__init__(
             out=None if out is None else Path(out).absolute(),  # workers may run elsewhere
@@ -88,17 +103,28 @@ class DaskRows(Rows):
             resolution=resolution,
             train=train,
             layout=layout,
+            truth=truth,
+            max_error=max_error,
+            writer=writer,
+            progress=progress,
         )
         self.source, self.worker_timeout = source, worker_timeout
         self.client = client if client is not None else _current_client()
         self._parts, self._names = _partitions(source)
 
+    @property
+    def n_workers(self) -> int:
+        """See :class:`fewlabel.chunks.rows.Rows`."""
+        return max(1, sum(self.client.nthreads().values()))
+
     @contextmanager
     def opened(self, layout: Any) -> Iterator[DaskExecutor]:
         """See :class:`fewlabel.chunks.rows.Rows`."""
         # The workers forget their pieces when the executor is gone.
-        with _clear_errors(self.client):
-            yield DaskExecutor(self.client, self._parts, self._names, layout, self.worker_timeout)
+        with clear_errors(self.client):
+            yield DaskExecutor(
+                self.client, self._parts, self._names, layout, self.worker_timeout, self.progress
+            )
 
 
 class DaskExecutor:
@@ -113,13 +139,25 @@ class DaskExecutor:
     layout : what brings partitions into the form of the labelled rows
     worker_timeout : float
         Seconds without any worker after which to give up.
+    progress : callable, optional
+        Called with the :class:`Progress` of a pass.
     """
 
     def __init__(
-        self, client: Any, parts: list[Any], names: list[str], layout: Any, worker_timeout: float
+        self,
+        client: Any,
+        parts: list[Any],
+        names: list[str],
+        layout: Any,
+        worker_timeout: float,
+        progress: Report | None = None,
     ) -> None:
         self.client, self._parts, self._names = client, parts, names
-        self._layout, self.worker_timeout = layout, worker_timeout
+        with _quiet_about_size():
+            self._layout = client.submit(same, layout, pure=False)
+        self.worker_timeout = worker_timeout
+        self._progress, self._versions = progress, versions()
+        self._n_rows: list[int] = []  # of each partition, as the first pass found them
         self._pieces: dict[str, list[Any]] = {}
         self._kept: list[Any] = []
 
@@ -136,10 +174,38 @@ class DaskExecutor:
     ) -> Any:
         """See :class:`fewlabel.chunks.executor.Executor`."""
         delayed = need("dask", "Running on a cluster").delayed
-        apply, item = delayed(_apply, pure=False), delayed(operator.getitem, pure=False)
+        item = delayed(operator.getitem, pure=False)
+        results = self._tasks(step, uses, each or {}, arguments)
+        summary = _tree([item(result, "summary") for result in results], merge, delayed)
+        made = ("n_rows", *makes)  # counts are small, and tell which partitions are done
+        wanted = [item(result, name) for name in made for result in results]
+        with _quiet_about_size():
+            futures = self.client.compute([summary, *wanted])
+        n = len(results)
+        pieces = {name: futures[1 + k * n : 1 + (k + 1) * n] for k, name in enumerate(made)}
+        counts = pieces.pop("n_rows")
+        try:
+            self._await(futures[0], counts, Pass(self._progress, step, sum(self._n_rows)))
+        except Exception as error:
+            raise self._with_name(error, counts) from error
+        if "X" in uses and not self._n_rows:
+            self._n_rows = self.client.gather(counts)
+        self._pieces |= pieces
+        return self._keep(futures[0]) if keep else futures[0].result()
+
+    def _tasks(
+        self,
+        step: Step,
+        uses: tuple[str, ...],
+        each: dict[str, Sequence[Any]],
+        arguments: dict[str, Any],
+    ) -> list[Any]:
+        """One task for each partition; what is the same for all of them travels once."""
+        apply = need("dask", "Running on a cluster").delayed(_apply, pure=False)
         names = [name for name in uses if name != "X"]
-        results = [
+        return [
             apply(
+                self._versions,
                 step,
                 position,
                 self._names[position],
@@ -148,24 +214,20 @@ class DaskExecutor:
                 names,
                 [self._pieces[name][position] for name in names],
                 **arguments,
-                **{name: values[position] for name, values in (each or {}).items()},
+                **{name: values[position] for name, values in each.items()},
             )
             for position in range(len(self._parts))
         ]
-        summary = _tree([item(result, "summary") for result in results], merge, delayed)
-        made = {name: [item(result, name) for result in results] for name in makes}
-        futures = self.client.compute(
-            [summary, *(piece for pieces in made.values() for piece in pieces)]
-        )
-        self._await(futures[0])
-        for k, name in enumerate(made):
-            start = 1 + k * len(results)
-            self._pieces[name] = futures[start : start + len(results)]
-        return self._keep(futures[0]) if keep else futures[0].result()
+
+    def _with_name(self, error: Exception, counts: list[Any]) -> Exception:
+        """The error with the name of the partition that it came from, if it has none yet."""
+        failed = [self._names[k] for k, count in enumerate(counts) if count.status == "error"]
+        return error if not failed else in_partition(failed[0], error)
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """See :class:`fewlabel.chunks.executor.Executor`."""
-        future = self.client.submit(function, *arguments, **named, pure=False)
+        with _quiet_about_size():
+            future = self.client.submit(function, *arguments, **named, pure=False)
         self._await(future)
         return self._keep(future)
 
@@ -179,7 +241,7 @@ class DaskExecutor:
         self._kept.append(future)
         return future
 
-    def _await(self, future: Any) -> None:
+    def _await(self, future: Any, counts: Sequence[Any] = (), watch: Pass | None = None) -> None:
         """Wait for a result without fetching it; raise what went wrong, also if no worker is left.
 
         A scheduler without workers waits for new ones, for ever: that would look like work.
@@ -191,12 +253,18 @@ class DaskExecutor:
                 wait(future, timeout=_LOOK_SECONDS)
                 break
             except TimeoutError:
+                self._tell(counts, watch)
                 now = time.monotonic()
                 idle_since = None if self._has_workers() else idle_since or now
                 if idle_since is not None and now - idle_since > self.worker_timeout:
                     raise NoWorkersError from None
         if future.status != "finished":
             future.result()  # raises
+
+    def _tell(self, counts: Sequence[Any], watch: Pass | None) -> None:
+        done = [k for k, count in enumerate(counts) if count.done()]
+        if watch is not None and self._n_rows:
+            watch.at(sum(self._n_rows[k] for k in done))
 
     def _has_workers(self) -> bool:
         try:
@@ -206,6 +274,7 @@ class DaskExecutor:
 
 
 def _apply(
+    expected: dict[str, str],
     step: Step,
     position: int,
     name: str,
@@ -216,7 +285,8 @@ def _apply(
     **arguments: Any,
 ) -> dict[str, Any]:
     """Run a step on one partition: the task that a worker executes."""
-    chunk = {"position": position, **dict(zip(piece_names, pieces))}
+    check_versions(expected)
+    chunk: dict[str, Any] = {"position": position, **dict(zip(piece_names, pieces))}
     if raw is not None:
         chunk |= read_chunk(name, raw, layout)
         n = n_rows(chunk["X"])
@@ -226,7 +296,14 @@ def _apply(
                 f"{n} now: the data changed during the fit."
             )
     made, summary = step(chunk, **arguments)
-    return {**made, "summary": summary}
+    return {**made, "summary": summary, "n_rows": n_rows(chunk["X"]) if raw is not None else 0}
+
+
+def _quiet_about_size() -> Any:
+    # The labelled rows, the sample and the models are what has to travel.
+    return need("dask", "Running on a cluster").config.set(
+        {"distributed.admin.large-graph-warning-threshold": "2GiB"}
+    )
 
 
 def _tree(parts: list[Any], merge: Merge, delayed: Any) -> Any:
@@ -252,12 +329,9 @@ def _current_client() -> Any:
 def _partitions(source: Any) -> tuple[list[Any], list[str]]:
     """The partitions, to be read by the workers, and their names for error messages."""
     delayed = need("dask", "DaskRows").delayed
-    if isinstance(source, (str, Path)):
-        if "://" in str(source):
-            raise ValueError(
-                f"{source}: read a remote folder with dask.dataframe.read_parquet and pass that."
-            )
-        files = [str(file.absolute()) for file in parquet_files(Path(source))]
+    if isinstance(source, (str, Path, list)):
+        found = list(map(str, source)) if isinstance(source, list) else parquet_files(source)
+        files = [name if is_address(name) else str(Path(name).absolute()) for name in found]
         return [delayed(_read_file, pure=False)(file) for file in files], files
     if not hasattr(source, "to_delayed"):
         raise TypeError(
@@ -273,7 +347,8 @@ def _partitions(source: Any) -> tuple[list[Any], list[str]]:
 def _read_file(file: str) -> Any:
     parquet = need("pyarrow.parquet", "Reading Parquet")
     try:
-        return parquet.read_table(file, partitioning=None, use_threads=False)
+        with open_file(file) as opened:
+            return parquet.read_table(opened, partitioning=None, use_threads=False)
     except (OSError, ValueError) as error:
         raise unreadable(file, error) from error
 
@@ -310,43 +385,3 @@ def open_client(scheduler: str = "local") -> Iterator[Any]:
         raise ConnectionError(f"There is no Dask scheduler at {scheduler}: {error}") from error
     with client:
         yield client
-
-
-# --- what goes wrong ---------------------------------------------------------------------------
-
-
-class NoWorkersError(RuntimeError):
-    """The cluster has lost its last worker."""
-
-
-@contextmanager
-def _clear_errors(client: Any) -> Iterator[None]:
-    """Say what happened, in the words of someone who runs a fit, not of someone who runs Dask."""
-    from concurrent.futures import CancelledError
-
-    from distributed.comm.core import CommClosedError
-    from distributed.scheduler import KilledWorker
-
-    address = client.scheduler.address if client.scheduler else "the scheduler"
-    try:
-        yield
-    except NoWorkersError:
-        raise NoWorkersError(
-            f"The cluster at {address} has had no worker for a while, so the fit cannot go on. No "
-            f"results were written. Start workers and fit again."
-        ) from None
-    except KilledWorker as error:
-        raise MemoryError(
-            f"A task ended its worker several times ({error}): most likely a worker has too little "
-            f"memory for a partition. No results were written. Use smaller partitions, a smaller "
-            f"max_train, or workers with more memory."
-        ) from error
-    except (CancelledError, CommClosedError, TimeoutError) as error:
-        raise ConnectionError(
-            f"The connection to the scheduler at {address} was lost during the fit "
-            f"({type(error).__name__}: {error}). No results were written; fit again."
-        ) from error
-    except Exception as error:
-        if type(error).__module__.startswith("pyarrow") or type(error) is FileNotFoundError:
-            raise unreadable("a partition", error) from error
-        raise

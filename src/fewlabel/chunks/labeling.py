@@ -15,6 +15,7 @@ from fewlabel._core.scikit import n_rows
 from fewlabel._core.targets import UNLABELED, encode_target
 from fewlabel.assess.calibration import bounding_power, for_bounds
 from fewlabel.assess.label_proba import CHOICES, label_proba_of
+from fewlabel.assess.label_sums import LabelRule
 from fewlabel.assess.transduction_bounds import supervised_estimate
 from fewlabel.bounds.cells import Statistics
 from fewlabel.bounds.margins import MarginSums, margin_sums
@@ -28,13 +29,18 @@ from fewlabel.bounds.table import Bound, table_of_sums
 from fewlabel.bounds.transductive import risk_bound
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.chunks import steps
-from fewlabel.chunks.executor import first_look, same, total
+from fewlabel.chunks.executor import first_look, total
+from fewlabel.chunks.finish import add_margins
+from fewlabel.chunks.results import check_out, result_folder
 from fewlabel.chunks.rows import Rows, layout_for
-from fewlabel.chunks.source import check_out, result_folder
+from fewlabel.chunks.survey import offsets_of
 
 
 def predict_rows(classifier: Any, rows: Rows, out: str | Path, *, like: Any = None) -> int:
     """Write labels and votes of all rows into a new folder, as Parquet; return their number.
+
+    The columns are ``row``, ``label``, ``confidence``, ``accepted`` (for ``rows.max_error``) and a
+    ``vote_…`` for each class.
 
     Parameters
     ----------
@@ -72,19 +78,25 @@ def predict_rows(classifier: Any, rows: Rows, out: str | Path, *, like: Any = No
     """
     check_is_fitted(classifier)
     check_out(out)
-    with rows.opened(layout_for(rows, classifier, like)) as executor, result_folder(out) as folder:
-        looks = first_look(executor, rows.missing_label)
-        offsets = np.cumsum([0, *(look.n_read for look in looks)])[:-1].tolist()
+    layout = layout_for(rows, classifier, like)
+    with rows.opened(layout) as executor, result_folder(out) as folder:
+        offsets = offsets_of(first_look(executor, rows.missing_label))
         n_labeled: int = executor.run(
             steps.label,
             total,
             ("X",),
             each={"offset": offsets},
-            model=executor.call(same, classifier.estimator_),
+            models=executor.call(_pair, classifier.estimator_, classifier.initial_estimator_),
+            rule=LabelRule.of(classifier.assessment_.promise, rows.max_error),
             classes=classifier.classes_,
             folder=folder,
         )
     return n_labeled
+
+
+def _pair(final: Any, initial: Any) -> tuple[Any, Any]:
+    """As a function to ``call``: put both models where the steps run."""
+    return final, initial
 
 
 # --- bounds ------------------------------------------------------------------------------------
@@ -148,7 +160,7 @@ def merge_sums(parts: Sequence[Sums | None]) -> Sums | None:
         return None
     return Sums(
         steps.merge_statistics([part.statistics for part in present]),
-        _add([part.margins for part in present]),
+        add_margins([part.margins for part in present]),
         np.sum([part.counts for part in present], axis=0),
     )
 
@@ -156,14 +168,7 @@ def merge_sums(parts: Sequence[Sums | None]) -> Sums | None:
 def merge_margins(parts: Sequence[MarginSums | None]) -> MarginSums | None:
     """Sums of margins over the rows of all chunks."""
     present = [part for part in parts if part is not None]
-    return _add(present) if present else None
-
-
-def _add(parts: Sequence[MarginSums]) -> MarginSums:
-    together = parts[0]
-    for part in parts[1:]:
-        together = together + part
-    return together
+    return add_margins(present) if present else None
 
 
 def bounds_of_rows(classifier: Any, rows: Rows, X: Any, y: ArrayLike) -> list[Bound]:
@@ -199,7 +204,8 @@ def bounds_of_rows(classifier: Any, rows: Rows, X: Any, y: ArrayLike) -> list[Bo
     check_is_fitted(classifier)
     _check_labeled_rows(classifier, X, y)
     label_proba = named_label_proba(classifier.label_proba)
-    with rows.opened(rows.layout_like(X)) as executor:
+    layout = classifier._chunk_layout(rows.layout_like(X))
+    with rows.opened(layout) as executor:
         first_look(executor, rows.missing_label)
         codes, held_out = classifier._held_out().judged
         power = bounding_power(held_out, codes) if label_proba == "supervised" else 1.0

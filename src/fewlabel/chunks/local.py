@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel._core.targets import as_column, unlabeled_mask
 from fewlabel.chunks.executor import Merge, Step
+from fewlabel.chunks.finish import PartWriter
+from fewlabel.chunks.progress import Pass, Report
 from fewlabel.chunks.rows import Rows
 from fewlabel.chunks.source import (
     CHUNK_ROWS,
@@ -28,7 +30,7 @@ from fewlabel.chunks.source import (
 )
 
 # Summaries are merged whenever there are so many: memory must not grow with the chunks.
-_FAN_IN = 16
+_FAN_IN = 4
 
 
 class UnlabeledRows(Rows):
@@ -50,7 +52,7 @@ class UnlabeledRows(Rows):
         Rows read at once from Parquet or Arrow.
     scratch : path, optional
         Folder for scratch files, with room for the bytes above; the system's by default.
-    out, target, missing_label, resolution, train, layout
+    out, target, missing_label, resolution, train, layout, truth, max_error, writer, progress
         See :class:`fewlabel.chunks.rows.Rows`: in short, the folder for the labels, and the column
         whose missing values mark unlabelled rows.
 
@@ -89,6 +91,10 @@ class UnlabeledRows(Rows):
         resolution: int | None = None,
         train: str = "sample",
         layout: Any = None,
+        truth: str | None = None,
+        max_error: float = 0.05,
+        writer: PartWriter | None = None,
+        progress: Report | None = None,
     ) -> None:
         super().__init__(
             out=out,
@@ -97,6 +103,10 @@ class UnlabeledRows(Rows):
             resolution=resolution,
             train=train,
             layout=layout,
+            truth=truth,
+            max_error=max_error,
+            writer=writer,
+            progress=progress,
         )
         self.source, self.chunk_rows, self.scratch = source, chunk_rows, scratch
         self._chunks = open_chunks(source, chunk_rows)
@@ -106,7 +116,7 @@ class UnlabeledRows(Rows):
         """See :class:`fewlabel.chunks.rows.Rows`."""
         by_first_chunk = self.layout is None and callable(self.source)
         with tempfile.TemporaryDirectory(prefix="fewlabel-", dir=self.scratch) as folder:
-            yield LocalExecutor(self._chunks, layout, Path(folder), by_first_chunk)
+            yield LocalExecutor(self._chunks, layout, Path(folder), by_first_chunk, self.progress)
 
 
 class LocalExecutor:
@@ -120,6 +130,8 @@ class LocalExecutor:
         For the scratch files.
     by_first_chunk : bool
         Whether the first chunk says in which order columns come.
+    progress : callable, optional
+        Called with the :class:`Progress` of a pass.
     """
 
     def __init__(
@@ -128,9 +140,10 @@ class LocalExecutor:
         layout: Any,
         folder: Path,
         by_first_chunk: bool,
+        progress: Report | None = None,
     ) -> None:
         self._chunks, self._layout, self._folder = chunks, layout, folder
-        self._by_first_chunk = by_first_chunk
+        self._by_first_chunk, self._progress = by_first_chunk, progress
         self._n_rows: list[int] = []  # of each chunk, as the first pass found them
 
     def run(
@@ -147,6 +160,7 @@ class LocalExecutor:
         """See :class:`fewlabel.chunks.executor.Executor`."""
         summaries: list[Any] = []
         pieces = [name for name in uses if name != "X"]
+        watch, done = Pass(self._progress, step, sum(self._n_rows)), 0
         for chunk in self._read() if "X" in uses else self._positions():
             position = chunk["position"]
             chunk |= {name: np.load(self._file(name, position)) for name in pieces}
@@ -154,6 +168,8 @@ class LocalExecutor:
             made, summary = step(chunk, **arguments, **own)
             for name in makes:
                 np.save(self._file(name, position), made[name])
+            done += n_rows(chunk["X"]) if "X" in uses else 0
+            watch.at(done)
             summaries.append(summary)
             if len(summaries) >= _FAN_IN:
                 summaries = [merge(summaries)]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from fewlabel._core.arrays import Floats, Ints
 from fewlabel.bounds.cells import Statistics
 from fewlabel.chunks import steps
 from fewlabel.chunks.executor import Executor, first_look, join, same, total
+from fewlabel.chunks.finish import Finished, Judgement, PartWriter, finish, merge_finished
+from fewlabel.chunks.survey import Survey, offsets_of, sample_votes
 from fewlabel.selection.policies import Policy, Selection
 from fewlabel.selection.rounds import reason_to_stop, round_record
 from fewlabel.selection.training_set import quotas
@@ -41,9 +43,11 @@ class Schedule:
         Of the samples that ``max_train`` needs.
     on_round : callable
         Called with the record of each round when it is complete.
-    power : callable
-        From the first model to the power that calibrates its votes where they stand for P(Y|x) in
-        bounds of the final statistics.
+    on_initial : callable
+        Called with the first model when it is trained.
+    judge : callable or None
+        From the votes of the first and of the final model for a sample of rows to what is said of
+        labels in the last pass; None for rows in memory, which are judged when somebody asks.
     partitions : bool
         Whether each chunk grows its share of a forest's trees on its own pseudo-labelled rows.
     """
@@ -54,7 +58,8 @@ class Schedule:
     max_train: int | None
     seed: int
     on_round: Callable[[dict[str, Any]], None]
-    power: Callable[[Any], float] = lambda model: 1.0
+    on_initial: Callable[[Any], None] = lambda model: None
+    judge: Callable[[Floats, Floats], Judgement] | None = None
     partitions: bool = False
 
 
@@ -71,7 +76,9 @@ class Outcome:
     termination : str
     n_unlabeled : int
     finished : Finished
-        Statistics of the final votes on all unlabelled rows, and a sample of rows in chunks.
+        What the last pass leaves of all unlabelled rows.
+    judgement : Judgement or None
+        By which rows in chunks were judged.
     """
 
     initial: Any
@@ -80,14 +87,27 @@ class Outcome:
     thresholds: Floats
     termination: str
     n_unlabeled: int
-    finished: steps.Finished
+    finished: Finished
+    judgement: Judgement | None = None
+
+
+class Results(NamedTuple):
+    """Where the results of each chunk go, and who writes them."""
+
+    folder: Path | None
+    writer: PartWriter
 
 
 def self_learn(
-    executor: Executor, task: steps.Task, schedule: Schedule, folder: Path | None = None
+    executor: Executor,
+    task: steps.Task,
+    schedule: Schedule,
+    *,
+    survey: Survey | None = None,
+    results: Results | None = None,
 ) -> Outcome:
-    """Run Algorithm 1; ``folder`` is where the results of each chunk go."""
-    return _Loop(executor, task, schedule).learn(folder)
+    """Run Algorithm 1; ``survey`` is the first pass over rows in chunks, if it was made."""
+    return _Loop(executor, task, schedule).learn(survey, results)
 
 
 class _Loop:
@@ -99,31 +119,16 @@ class _Loop:
         self.thresholds = np.full(len(task.classes), np.nan)
         self.pieces: tuple[str, ...] = ("X", "marks")
 
-    def learn(self, folder: Path | None) -> Outcome:
-        looks = first_look(self.executor, self.settings.missing_label)
+    def learn(self, survey: Survey | None, results: Results | None) -> Outcome:
+        looks = survey.looks if survey else first_look(self.executor, self.settings.missing_label)
         self.n_unlabeled = sum(look.n_unlabeled for look in looks)
         # How many rows of each chunk have each pseudo-label.
         self.counts = np.zeros((len(looks), len(self.settings.classes)), dtype=np.int64)
-        initial = model = self._fit(None, None)
-        statistics, stop = self._vote(model), None
-        while statistics is not None:
-            start = time.perf_counter()
-            iteration = len(self.history) + 1
-            selection = self._select(statistics, iteration)
-            selected = self._count(selection)
-            seconds = {"search": time.perf_counter() - start}
-            stop = self._reason_to_stop(int(selected.sum()))
-            if stop:
-                break
-            model, left = self._round(selection, selected, model, seconds)
-            self.history.append(
-                round_record(iteration, statistics.n_rows, selection, selected.sum(axis=0), seconds)
-            )
-            self.schedule.on_round(self.history[-1])
-            statistics = left
+        initial = self._fit(None, None)
         first = self.executor.fetch(initial)
-        power = self.schedule.power(first)
-        offsets = np.cumsum([0, *(look.n_read for look in looks)])[:-1].tolist()
+        self.schedule.on_initial(first)
+        model, stop = self._rounds(initial)
+        judgement = self._judgement(initial, model, survey)
         return Outcome(
             initial=first,
             final=self.executor.fetch(model),
@@ -132,9 +137,49 @@ class _Loop:
             termination=stop or ("all_labeled" if self.n_unlabeled else "no_unlabeled"),
             n_unlabeled=self.n_unlabeled,
             finished=self._finish(
-                model, initial=initial, power=power, each={"offset": offsets}, folder=folder
+                model,
+                initial=initial,
+                judgement=judgement,
+                n_rounds=len(self.history),
+                each={"offset": offsets_of(looks)},
+                folder=None if results is None else results.folder,
+                writer=None if results is None else results.writer,
             ),
+            judgement=judgement,
         )
+
+    def _rounds(self, model: Any) -> tuple[Any, str | None]:
+        """The last model, and why it is the last."""
+        statistics = self._vote(model)
+        while statistics is not None:
+            start = time.perf_counter()
+            iteration = len(self.history) + 1
+            selection = self._select(statistics, iteration)
+            selected = self._count(selection)
+            seconds = {"search": time.perf_counter() - start}
+            stop = self._reason_to_stop(int(selected.sum()))
+            if stop:
+                return model, stop
+            model, left = self._round(selection, selected, model, seconds)
+            self.history.append(
+                round_record(iteration, statistics.n_rows, selection, selected.sum(axis=0), seconds)
+            )
+            self.schedule.on_round(self.history[-1])
+            if left is None and self.counts.sum() < self.n_unlabeled:
+                return model, "max_iter"
+            statistics = left
+        return model, None
+
+    def _judgement(self, initial: Any, model: Any, survey: Survey | None) -> Judgement | None:
+        if self.schedule.judge is None:
+            return None
+        K = len(self.settings.classes)
+        votes = np.empty((0, K)), np.empty((0, K))
+        if survey is not None and survey.sample is not None:
+            task = self.task
+            handle = self.executor.call(sample_votes, survey.sample, initial, model, task=task)
+            votes = self.executor.fetch(handle)
+        return self.schedule.judge(*votes)
 
     def _select(self, statistics: Statistics, iteration: int) -> Selection:
         selection = self.schedule.policy.select(statistics, iteration)
@@ -174,7 +219,9 @@ class _Loop:
         with _stopwatch(seconds, "fit"):
             model = self._train(model, iteration)
         with _stopwatch(seconds, "votes"):
-            return model, self._vote(model)
+            # Rows in chunks are voted on in the last pass anyway, whose votes are not kept.
+            is_last = iteration == self.schedule.max_iter and not self.settings.in_memory
+            return model, None if is_last else self._vote(model)
 
     def _vote(self, model: Any) -> Statistics | None:
         makes: tuple[str, ...] = ("ballot",)
@@ -223,11 +270,11 @@ class _Loop:
         n_trees = int(learner.base.get_params()["n_estimators"])
         return allot_trees(self.counts.sum(axis=1), n_trees, offset)
 
-    def _finish(self, model: Any, **arguments: Any) -> steps.Finished:
+    def _finish(self, model: Any, **arguments: Any) -> Finished:
         makes = ("votes",) if self.settings.in_memory else ()
-        finished: steps.Finished = self.executor.run(
-            steps.finish,
-            steps.merge_finished,
+        finished: Finished = self.executor.run(
+            finish,
+            merge_finished,
             self.pieces,
             makes,
             model=model,

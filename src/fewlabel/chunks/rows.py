@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from fewlabel.chunks.executor import Executor
+from fewlabel.chunks.finish import PartWriter
+from fewlabel.chunks.progress import Report
 from fewlabel.chunks.source import Layout, first_columns
 
 
@@ -20,13 +22,18 @@ class Rows(ABC):
     ----------
     out : path, optional
         Folder for the results of ``fit``: Parquet files with the columns ``row`` (position in the
-        source), ``round`` (that pseudo-labelled it; -1:
-        none), ``label`` and a ``vote_…`` for each class.
+        source), ``round`` (that pseudo-labelled it; -1: none), ``label``, ``confidence``,
+        ``cautious`` (the confidence by which labels are accepted), ``accepted`` and a ``vote_…``
+        for each class.
         It must not exist, and appears only when it is complete.
     target : str, optional
         Column of the source that holds labels: only rows without one are used.
     missing_label : object, default="auto"
         What marks an unlabelled row in ``target``.
+    truth : str, optional
+        Column with true labels as far as they are known: used to check the result only.
+    max_error : float, default=0.05
+        The share of wrong labels that one can live with: labels are accepted for it.
     resolution : int, optional
         Bins for the votes of each class. By default statistics are exact up to 4,096 distinct
         votes a class (a forest of fully grown trees has one more than it has trees) and have
@@ -40,6 +47,11 @@ class Rows(ABC):
         Own preparation of chunks: its method ``conform(chunk)`` returns the unlabelled rows in the
         form of the classifier's input, and their positions in the chunk. By default chunks are
         brought into the form of the labelled rows.
+    writer : PartWriter, optional
+        Who writes ``out``, if it shall have other columns.
+    progress : callable, optional
+        Called now and then with a :class:`fewlabel.chunks.progress.Progress`, whose text says how
+        many rows of a pass are done and how long the rest will take.
     """
 
     source: Any
@@ -53,18 +65,24 @@ class Rows(ABC):
         resolution: int | None = None,
         train: str = "sample",
         layout: Any = None,
+        truth: str | None = None,
+        max_error: float = 0.05,
+        writer: PartWriter | None = None,
+        progress: Report | None = None,
     ) -> None:
         if train not in ("sample", "partitions"):
             raise ValueError(f"train must be 'sample' or 'partitions'. Got {train!r} instead.")
         self.out, self.target, self.missing_label = out, target, missing_label
         self.resolution, self.train, self.layout = resolution, train, layout
+        self.truth, self.max_error, self.writer = truth, max_error, writer
+        self.progress = progress
         self.n_unlabeled: int | None = None  # not known before the rows were read
 
     def layout_like(self, X: Any) -> Any:
         """What brings chunks into the form of these rows."""
         if self.layout is not None:
             return self.layout
-        return self.ordered_by_name(Layout.of(X, self.target, self.missing_label))
+        return self.ordered_by_name(Layout.of(X, self.target, self.missing_label, self.truth))
 
     def ordered_by_name(self, layout: Layout) -> Layout:
         """The layout with columns in the order of the first chunk."""
@@ -73,6 +91,11 @@ class Rows(ABC):
         as_it_is = layout.kind != "array" or callable(self.source)
         return layout if as_it_is else layout.in_order_of(first_columns(self.source))
 
+    @property
+    def n_workers(self) -> int:
+        """How many chunks are worked on at once."""
+        return 1
+
     @abstractmethod
     def opened(self, layout: Any) -> AbstractContextManager[Executor]:
         """Context with an executor that runs steps over the chunks, brought into this layout."""
@@ -80,9 +103,14 @@ class Rows(ABC):
 
 def layout_for(rows: Rows, classifier: Any, like: Any) -> Any:
     """The form in which a fitted classifier wants rows; ``like``: some rows in that form."""
+    return classifier._chunk_layout(_raw_layout(rows, classifier, like))
+
+
+def _raw_layout(rows: Rows, classifier: Any, like: Any) -> Any:
     if rows.layout is not None or like is not None:
         return rows.layout_like(like)
-    names = getattr(classifier, "feature_names_in_", None)
+    named = getattr(classifier, "table_encoder_", None) or classifier
+    names = getattr(named, "feature_names_in_", None)
     if names is not None:
         columns = tuple(str(name) for name in names)
         return Layout("pandas", columns, target=rows.target, missing_label=rows.missing_label)

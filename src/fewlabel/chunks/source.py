@@ -1,14 +1,11 @@
-"""Rows that come in chunks: from where, in which form, and where results go."""
+"""Rows that come in chunks: from where, and in which form."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,27 +13,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fewlabel._core.arrays import RowView
-from fewlabel._core.atomic import can_be_made, replaced
 from fewlabel._core.scikit import indexable_rows, n_rows, take_rows
 from fewlabel._core.targets import unlabeled_mask
+from fewlabel.chunks.files import need, open_file, parquet_files
 
 CHUNK_ROWS = 65_536
 """Rows of a chunk read from Parquet: a few MiB, and enough that the work per chunk dominates."""
 
 NamedChunk = tuple[str, Any]
 """Where a chunk comes from, for error messages, and the chunk."""
-
-
-def need(module: str, purpose: str) -> Any:
-    """Import a module of the ``scale`` extra, or say how to get it."""
-    import importlib
-
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{purpose} needs {module.split('.')[0]}: pip install 'fewlabel[scale]'."
-        ) from error
 
 
 # --- reading -----------------------------------------------------------------------------------
@@ -48,14 +33,16 @@ def open_chunks(source: Any, chunk_rows: int = CHUNK_ROWS) -> Callable[[], Itera
     Parameters
     ----------
     source : path, pyarrow Dataset, callable or sequence
-        A Parquet file or a folder of them, an Arrow data set, a function that returns a fresh
-        iterator of chunks, or a list of chunks. Anything that can be read only once is refused:
-        self-learning passes over the rows several times.
+        A Parquet file, a folder of them, a pattern or an address (``s3://…``), an Arrow data set,
+        a function that returns a fresh iterator of chunks, or a list of chunks. Anything that can
+        be read only once is refused: self-learning passes over the rows several times.
     chunk_rows : int
         Rows read at once from Parquet.
     """
     if isinstance(source, (str, os.PathLike)):
-        return lambda: _parquet_chunks(Path(source), chunk_rows)
+        return lambda: _parquet_chunks(source, chunk_rows)
+    if hasattr(source, "named_chunks"):
+        return source.named_chunks
     if hasattr(source, "get_fragments"):
         return lambda: _arrow_chunks(source, chunk_rows)
     if callable(source):
@@ -71,23 +58,16 @@ def open_chunks(source: Any, chunk_rows: int = CHUNK_ROWS) -> Callable[[], Itera
     )
 
 
-def parquet_files(path: Path) -> list[Path]:
-    """The Parquet files of a folder (or the file itself), in the order of their names."""
-    if path.is_file():
-        return [path]
-    files = sorted(p for p in path.rglob("*.parquet") if not p.name.startswith(("_", ".")))
-    if not files:
-        what = "is a folder with" if path.is_dir() else "does not exist and is"
-        raise FileNotFoundError(f"{path} {what} no Parquet file (*.parquet)")
-    return files
-
-
-def _parquet_chunks(path: Path, chunk_rows: int) -> Iterator[NamedChunk]:
+def _parquet_chunks(source: Any, chunk_rows: int) -> Iterator[NamedChunk]:
     parquet = need("pyarrow.parquet", "Reading Parquet")
-    for file in parquet_files(path):
-        with _reading(str(file)), parquet.ParquetFile(file, pre_buffer=False) as opened:
+    for name in parquet_files(source):
+        with (
+            _reading(name),
+            open_file(name) as file,
+            parquet.ParquetFile(file, pre_buffer=False) as opened,
+        ):
             batches = opened.iter_batches(chunk_rows, use_threads=False)
-            yield from ((str(file), batch) for batch in batches if batch.num_rows)
+            yield from ((name, batch) for batch in batches if batch.num_rows)
 
 
 def _arrow_chunks(dataset: Any, chunk_rows: int) -> Iterator[NamedChunk]:
@@ -132,6 +112,8 @@ class Layout:
     n_features : int or None
     target, missing_label
         Column whose missing values mark the unlabelled rows; the others are left out.
+    truth
+        Column with true labels, which is no feature.
     """
 
     kind: str
@@ -140,18 +122,27 @@ class Layout:
     n_features: int | None = None
     target: str | None = None
     missing_label: Any = "auto"
+    truth: str | None = None
 
     @classmethod
-    def of(cls, X: Any, target: str | None = None, missing_label: Any = "auto") -> Layout:
+    def of(
+        cls,
+        X: Any,
+        target: str | None = None,
+        missing_label: Any = "auto",
+        truth: str | None = None,
+    ) -> Layout:
         """The layout of the labelled rows."""
+        own = {"target": target, "missing_label": missing_label, "truth": truth}
         library = type(X).__module__.split(".")[0]
         if library in ("pandas", "polars") and hasattr(X, "columns"):
-            return cls(library, tuple(X.columns), target=target, missing_label=missing_label)
+            columns = tuple(name for name in X.columns if name != truth)
+            return cls(library, columns, **own)
         if sparse.issparse(X) or not hasattr(X, "__array__"):
-            return cls("other", target=target, missing_label=missing_label)
+            return cls("other", **own)
         array = np.asarray(X)
         width = array.shape[1] if array.ndim == 2 else None
-        return cls("array", None, array.dtype, width, target, missing_label)
+        return cls("array", None, array.dtype, width, **own)
 
     def in_order_of(self, names: Sequence[str] | None) -> Layout:
         """The layout of chunks of which the first has columns with these names (None: without).
@@ -160,7 +151,18 @@ class Layout:
         """
         if self.kind != "array":
             return self
-        return replace(self, columns=tuple(name for name in names or () if name != self.target))
+        columns = tuple(name for name in names or () if name not in self._no_features)
+        return replace(self, columns=columns)
+
+    @property
+    def _no_features(self) -> tuple[str | None, ...]:
+        return self.target, self.truth
+
+    def truth_of(self, raw: Any, rows: NDArray[np.intp]) -> Any:
+        """True labels of the unlabelled rows, None if no column has them."""
+        if self.truth is None:
+            return None
+        return np.asarray(target_column(raw, self.truth), dtype=object)[rows]
 
     def conform(self, raw: Any) -> tuple[Any, NDArray[np.intp]]:
         """The unlabelled rows of a chunk in this layout, and their positions in the chunk."""
@@ -205,7 +207,7 @@ class Layout:
     def _names_to_take(self, raw: Any) -> list[str] | None:
         """The columns of a chunk in the order of the first chunk; None if they have no names."""
         found = column_names(raw)
-        names = None if found is None else [name for name in found if name != self.target]
+        names = None if found is None else [name for name in found if name not in self._no_features]
         if self.columns is None:
             return names
         if (names is None) != (len(self.columns) == 0):
@@ -228,9 +230,12 @@ def read_chunk(name: str, raw: Any, layout: Any) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
     target = layout.target if isinstance(layout, Layout) else None  # others mark rows in their way
+    truth = getattr(layout, "truth_of", None)
     return {
         "X": X,
         "rows": rows,
+        "raw": raw,
+        **({} if truth is None else {"truth": truth(raw, rows)}),
         "n_read": getattr(raw, "num_rows", None) or n_rows(raw),
         "markers": [] if target is None else first_marker(raw, target, rows),
     }
@@ -265,8 +270,8 @@ def first_columns(source: Any) -> list[str] | None:
     """Names of the columns of a source, as its first part has them; None if they have no names."""
     if isinstance(source, (str, os.PathLike)):
         parquet = need("pyarrow.parquet", "Reading Parquet")
-        file = parquet_files(Path(source))[0]
-        with _reading(str(file)):
+        name = parquet_files(source)[0]
+        with _reading(name), open_file(name) as file:
             return list(parquet.read_schema(file).names)
     if isinstance(source, Sequence):
         return column_names(source[0]) if len(source) else None
@@ -327,52 +332,10 @@ def join_rows(parts: Sequence[Any]) -> Any:
         import polars
 
         return polars.concat(parts)
+    if library == "pyarrow":
+        import pyarrow
+
+        return pyarrow.concat_tables(parts, promote_options="permissive")
     if hasattr(first, "__array__"):
         return np.concatenate(parts)
     return [row for part in parts for row in part]
-
-
-# --- writing -----------------------------------------------------------------------------------
-
-
-@contextmanager
-def result_folder(out: str | os.PathLike[str] | None) -> Iterator[Path | None]:
-    """A folder to write parts into that gets its real name only if all of them are written."""
-    if out is None:
-        yield None
-        return
-    final = Path(out)
-    check_out(final)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
-    folder.chmod(0o755)
-    try:
-        yield folder
-        check_out(final)
-        folder.rename(final)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-
-
-def check_out(out: str | os.PathLike[str]) -> None:
-    """Raise if results would mix with what is there already."""
-    path = Path(out)
-    if not can_be_made(path):
-        raise FileExistsError(
-            f"{path} exists already. Results go into a new folder: remove it or name another one."
-        )
-
-
-def write_part(folder: Path, position: int, columns: dict[str, Any]) -> None:
-    """Write the results of one chunk; a part is there whole or not at all."""
-    pyarrow = need("pyarrow", "Writing Parquet")
-    parquet = need("pyarrow.parquet", "Writing Parquet")
-    if not folder.is_dir():
-        raise RuntimeError(
-            f"{folder} for the results cannot be seen by a worker: it must lie on a file system "
-            f"that all workers share."
-        )
-    # A task that is repeated after a lost worker writes the same part under the same name.
-    with replaced(folder / f"part-{position:06d}.parquet") as temporary:
-        parquet.write_table(pyarrow.table(columns), temporary)

@@ -28,12 +28,13 @@ from sklearn.base import clone
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel._core.targets import UNLABELED
-from fewlabel.assess.calibration import for_bounds
 from fewlabel.assess.label_proba import label_proba_of
+from fewlabel.assess.label_sums import LabelRule
 from fewlabel.bounds.cells import RowStatistics, Statistics
 from fewlabel.bounds.statistics import VoteStatistics
 from fewlabel.bounds.votes import vote_matrix
-from fewlabel.chunks.source import join_rows, write_part
+from fewlabel.chunks.results import write_part
+from fewlabel.chunks.source import join_rows
 from fewlabel.selection.learner import EstimatorLearner, Learner
 from fewlabel.selection.training_set import TrainingSet, training_weights
 
@@ -273,101 +274,27 @@ def grow(
     return {}, task.training_set(drawn, counts).fit(forest)
 
 
-class RowSample(NamedTuple):
-    """Rows drawn at random from all chunks: those with the smallest keys.
-
-    ``initial`` and ``votes`` are the votes of the first and of the final model.
-    """
-
-    keys: Floats
-    initial: Floats
-    votes: Floats
-
-
-class Finished(NamedTuple):
-    """Statistics of the final votes, and a sample of rows in chunks to estimate the error on."""
-
-    statistics: Statistics | None
-    sample: RowSample | None
-
-
-def merge_finished(parts: Sequence[Finished]) -> Finished:
-    """The same of all chunks."""
-    samples = [part.sample for part in parts if part.sample is not None]
-    joined = None
-    if samples:
-        keys, initial, votes = (np.concatenate(pieces) for pieces in zip(*samples))
-        kept = np.argsort(keys, kind="stable")[: _sample_size(votes.shape[1])]
-        joined = RowSample(keys[kept], initial[kept], votes[kept])
-    return Finished(merge_statistics([part.statistics for part in parts]), joined)
-
-
-def _sample_size(n_classes: int) -> int:
-    return max(1_000, min(20_000, 1_000_000 // n_classes))
-
-
-def finish(
+def label(
     chunk: Chunk,
     *,
-    model: Any,
-    initial: Any,
-    power: float,
-    task: Task,
-    folder: Path | None,
+    models: tuple[Any, Any],
+    rule: LabelRule,
+    classes: NDArray[Any],
+    folder: Path,
     offset: int,
-) -> tuple[Made, Finished]:
-    """Final votes on all rows: their statistics, and the results of the chunk as Parquet.
-
-    ``power`` calibrates initial votes that stand for P(Y|x).
-    """
-    X = chunk["X"]
-    if n_rows(X) == 0:
-        return {"votes": np.empty((0, len(task.classes)))}, Finished(None, None)
-    votes = _final_votes(chunk, model, task)
-    known = for_bounds(chunk["proba"], power) if "proba" in chunk else votes
-    proba = label_proba_of(task.label_proba, votes, known)
-    if folder is not None:
-        columns = {"row": offset + chunk["rows"], "round": chunk["marks"]["round"]}
-        write_part(folder, chunk["position"], columns | result_columns(votes, task.classes))
-    sample = None if task.in_memory else _sample_rows(chunk, votes, initial, task)
-    return {"votes": votes}, Finished(task.statistics(votes, proba, task.resolution), sample)
-
-
-def _sample_rows(chunk: Chunk, votes: Floats, initial: Any, task: Task) -> RowSample:
-    keys = np.random.default_rng([task.seed, chunk["position"]]).random(len(votes))
-    rows = np.argsort(keys, kind="stable")[: _sample_size(votes.shape[1])]
-    if task.label_proba == "supervised":
-        first = chunk["proba"][rows]
-    else:
-        first = task.learner.votes(initial, take_rows(chunk["X"], rows))
-    return RowSample(keys[rows], first, votes[rows])
-
-
-def _final_votes(chunk: Chunk, model: Any, task: Task) -> Floats:
-    X = chunk["X"]
-    if "votes" not in chunk:
-        return task.learner.votes(model, X)
-    # The rows that are left have just been voted on: only the pseudo-labelled ones are missing.
-    votes = np.empty((n_rows(X), len(task.classes)))
-    left = chunk["marks"]["code"] == UNLABELED
-    votes[left] = chunk["votes"]
-    if not left.all():
-        votes[~left] = task.learner.votes(model, take_rows(X, np.flatnonzero(~left)))
-    return votes
-
-
-def label(
-    chunk: Chunk, *, model: Any, classes: NDArray[Any], folder: Path, offset: int
 ) -> tuple[Made, int]:
-    """Predictions for a chunk as Parquet."""
+    """Predictions for a chunk as Parquet, with verdicts by the votes of the first model."""
     if n_rows(chunk["X"]):
-        columns = {"row": offset + chunk["rows"]}
-        votes = vote_matrix(model, chunk["X"])
-        write_part(folder, chunk["position"], columns | result_columns(votes, classes))
+        final, initial = models
+        votes = vote_matrix(final, chunk["X"])
+        labels = votes.argmax(axis=1)
+        verdicts = rule.judge(vote_matrix(initial, chunk["X"]), labels)
+        columns = {
+            "row": offset + chunk["rows"],
+            "label": classes[labels],
+            "confidence": verdicts.confidence,
+            "accepted": verdicts.level <= rule.own,
+            **{f"vote_{name}": votes[:, c] for c, name in enumerate(classes)},
+        }
+        write_part(folder, chunk["position"], columns)
     return {}, n_rows(chunk["X"])
-
-
-def result_columns(votes: Floats, classes: NDArray[Any]) -> dict[str, Any]:
-    """The label and the votes, a column each."""
-    named = {f"vote_{name}": votes[:, c] for c, name in enumerate(classes)}
-    return {"label": classes[votes.argmax(axis=1)], **named}

@@ -91,6 +91,7 @@ def fit(
     policy: opt.Policy = "bound",
     max_train: opt.MaxTrain = None,
     scheduler: opt.Scheduler = None,
+    stream: opt.Stream = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = -1,
     encoding: opt.Encoding = "utf-8",
@@ -100,17 +101,17 @@ def fit(
 ) -> None:
     """Learn a column from its filled cells, and fill the empty ones.
 
-    TABLE may be a folder of Parquet files that do not fit in memory; --out is then a new folder.
+    TABLE may be more than fits in memory: a folder of Parquet or CSV files, a pattern such as
+    'rows/*.parquet', an address such as s3://…, or a large file; --out is then a new folder.
     Without --out, --model and --report, the labelled table is written beside you under the
     table's name with "-labelled". The table itself is never changed.
     """
     console = Console(as_json=as_json, quiet=quiet)
     with console.errors_explained():
-        from fewlabel.cli.commands import fit_command
+        from fewlabel.cli.commands import Wanted, fit_command
 
-        files = {"out": out, "model": model, "report": report}
-        options = _fit_options(ctx, console)
-        fit_command(console, table, options, **files, force=force, scheduler=scheduler)
+        wanted, options = Wanted(out, model, report, force), _fit_options(ctx, console)
+        fit_command(console, table, options, wanted, scheduler, stream)
 
 
 @app.command()
@@ -151,6 +152,7 @@ def predict(
             show_default="that of the fit",
         ),
     ] = None,
+    stream: opt.Stream = None,
     votes: opt.Votes = False,
     encoding: opt.Encoding = "utf-8",
     force: opt.Force = False,
@@ -166,7 +168,7 @@ def predict(
 
         most = None if accept_error is None else share(accept_error, "--accept-error")
         options = PredictOptions(most, votes, encoding)
-        predict_command(console, model, table, options, out=out, force=force)
+        predict_command(console, model, table, options, out=out, force=force, stream=stream)
 
 
 @app.command()

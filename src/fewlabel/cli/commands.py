@@ -6,9 +6,9 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fewlabel._core.atomic import Outputs, check_new_folder
+from fewlabel._core.atomic import Outputs
 from fewlabel._core.errors import UserError, shorten
 from fewlabel.cli.bounds_command import bounds_of_table
 from fewlabel.cli.console import Console
@@ -30,6 +30,7 @@ from fewlabel.report.words import (
 )
 from fewlabel.tables.model_files import TableModel, load_model, save_model
 from fewlabel.tables.reading import STANDARD, read_table, table_format, write_table, write_to
+from fewlabel.tables.streaming import in_pieces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,27 +38,33 @@ if TYPE_CHECKING:
 SUFFIX_MODEL = ".skops"
 
 
+class Wanted(NamedTuple):
+    """The files that were asked for, and whether existing ones may be replaced."""
+
+    out: Path | None
+    model: Path | None
+    report: Path | None
+    force: bool
+
+
 def fit_command(
     console: Console,
     table: Path,
     options: FitOptions,
-    *,
-    out: Path | None,
-    model: Path | None,
-    report: Path | None,
-    force: bool,
+    wanted: Wanted,
     scheduler: str | None = None,
+    stream: bool | None = None,
 ) -> None:
     """Fit, and write what was asked for."""
-    if table.is_dir():
-        _refuse_for_folder(options, model, report)
-        fit_folder_command(console, table, options, out=out, force=force, scheduler=scheduler)
+    if in_pieces(table, True if scheduler is not None and stream is None else stream):
+        from fewlabel.cli.piece_commands import fit_files_command
+
+        fit_files_command(console, table, options, wanted, scheduler)
         return
-    if scheduler is not None:
-        raise UserError("--scheduler is for a folder of Parquet files.", "Name a folder.")
+    out, model, report, force = wanted
     if out is None and model is None and report is None:
         out = default_output(table, "labelled")
-    kinds = _checked_names(out, model, report, table)
+    kinds = checked_names(out, model, report, table)
     _check_standard_output(console, out)
     files = [p for p in (out, model, report) if p and p != STANDARD]
     with Outputs(files, force=force, inputs=[table]) as outputs:
@@ -73,49 +80,7 @@ def fit_command(
     console.done()
     written = {"out": out, "model": model, "report": report}
     named = {key: str(path) for key, path in written.items() if path not in (None, STANDARD)}
-    _tell_fit(console, result.summary, result.left_out, named)
-
-
-def _refuse_for_folder(options: FitOptions, model: Path | None, report: Path | None) -> None:
-    others: dict[str, Any] = {"--model": model, "--report": report, "--truth": options.truth}
-    others["--accept-error"] = options.accept_error
-    others["--votes"], others["--priors"] = options.votes or None, options.priors
-    others["--scoring balanced"] = options.scoring if options.scoring == "balanced" else None
-    asked = [name for name, value in others.items() if value is not None]
-    if asked:
-        raise UserError(
-            f"{' and '.join(asked)} cannot be used with a folder: its rows are not kept in memory.",
-            "Leave it out; --out names the folder for the labels.",
-        )
-
-
-def fit_folder_command(
-    console: Console,
-    folder: Path,
-    options: FitOptions,
-    *,
-    out: Path | None,
-    force: bool,
-    scheduler: str | None,
-) -> None:
-    """Fit on a folder of Parquet files, and write a folder of labels."""
-    from fewlabel.cli.folders import fit_folder
-
-    out = out or Path(f"{folder.resolve().name}-labelled")
-    check_new_folder(out, force=force, source=folder)
-    summary = fit_folder(folder, options, out=out, scheduler=scheduler)
-    console.done()
-    console.say(
-        f"{count(summary['n_unlabeled'], 'row')} labelled from "
-        f"{count(summary['n_labeled'], 'label')}, {summary['n_pseudo_labeled']:,} of them "
-        f"pseudo-labelled in {count(len(summary['rounds']), 'round')}."
-    )
-    told = {"promise": {"error": summary["error"]}, "data": summary}
-    console.say(f"{error_words(told)}.")
-    for note in summary["notes"]:
-        console.say(f"! {note}")
-    console.say(f"→ {out}")
-    console.result({**summary, "files": {"out": str(out)}})
+    tell_fit(console, result.summary, result.left_out, named)
 
 
 def _check_standard_output(console: Console, out: Path | None) -> None:
@@ -142,7 +107,7 @@ def output_format(out: Path, table: Path) -> tuple[str, str]:
     return ("csv" if table == STANDARD else table_format(table)[0]), ""
 
 
-def _checked_names(
+def checked_names(
     out: Path | None, model: Path | None, report: Path | None, table: Path
 ) -> dict[str, Any]:
     """Formats of the outputs, or an error before any work is done."""
@@ -166,9 +131,10 @@ def default_output(table: Path, word: str) -> Path:
     return Path(f"{stem}-{word}{dot}{ending}")
 
 
-def _tell_fit(
+def tell_fit(
     console: Console, summary: dict[str, Any], left_out: list[str], files: dict[str, str]
 ) -> None:
+    """Say what a fit learned, and which files were written."""
     for sentence in fit_lines(summary, files.get("out")):
         console.say(sentence)
     for item in left_out + summary["warnings"] + summary["notes"]:
@@ -241,8 +207,14 @@ def predict_command(
     *,
     out: Path | None,
     force: bool,
+    stream: bool | None = None,
 ) -> None:
     """Predict, and write the table with labels."""
+    if in_pieces(table, stream):
+        from fewlabel.cli.piece_commands import predict_files_command
+
+        predict_files_command(console, model, table, options, out=out, force=force)
+        return
     out = out or default_output(table, "predicted")
     kind = output_format(out, table)
     _check_standard_output(console, out)
@@ -255,14 +227,18 @@ def predict_command(
         _write(labelled, out, outputs, kind)
     console.done()
     most = loaded.promise.max_error if options.max_error is None else options.max_error
-    told = predicted_counts(labelled, loaded.target, most)
+    tell_predicted(console, predicted_counts(labelled, loaded.target, most), notes, out)
+
+
+def tell_predicted(console: Console, told: dict[str, Any], notes: list[str], out: Path) -> None:
+    """Say how many rows a model labelled, and about how many of the labels are wrong."""
     console.say(f"{count(told['n_rows'], 'row')} labelled.")
     console.say(
         f"about {about(told['expected_error'])} of the labels are wrong, if the rows are like "
         f"those of the fit (estimate)"
     )
     accepted = {"n": told["n_accepted"], "expected_error": told["accepted_error"]}
-    console.say(accepted_words(accepted, f"--accept-error {as_option(most)}"))
+    console.say(accepted_words(accepted, f"--accept-error {as_option(told['max_error'])}"))
     for note in notes:
         console.say(f"! {note}")
     console.say(f"→ {out}")

@@ -288,13 +288,13 @@ def _check_host(options: LabelOptions) -> None:
 
 def _listening(options: LabelOptions) -> socket.socket:
     host = options.host or LOOPBACK[0]
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        found = socket.socket(family, socket.SOCK_STREAM)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, options.port))
         found.listen(128)
     except OSError as error:
+        found.close()
         raise UserError(
             f"The page cannot use port {options.port} of '{shorten(host)}' ({error.strerror}).",
             "Choose another --port, or leave it out for a free one.",

@@ -50,7 +50,8 @@ class TableJob:
     def features(self) -> Any:
         """The rows as numbers."""
         given = self._input()
-        labels = np.array(["given" if labeled else None for labeled in self.labeled], dtype=object)
+        labels = np.full(self.table.num_rows, None, dtype=object)
+        labels[self.labeled] = "given"
         return given.encoder.fit_transform(given.table, labels)
 
     def _input(self) -> TableInput:

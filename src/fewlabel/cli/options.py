@@ -29,7 +29,8 @@ Seed = Annotated[int, typer.Option(help="Seed: the same one gives the same resul
 TableFile = Annotated[
     Path,
     typer.Argument(
-        help="CSV, TSV, JSON, Parquet, Feather or Excel, compressed or not; - for standard input."
+        help="CSV, TSV, JSON, Parquet, Feather or Excel, compressed or not; - for standard input; "
+        "a folder, pattern or address of Parquet or text files."
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `fewlabel fit --model` wrote.")]
@@ -79,7 +80,7 @@ Learner = Annotated[
     typer.Option(
         help="Who votes: several families of classifiers with learned weights, or the paper's "
         "random forest.",
-        show_default="mixed; forest for a folder",
+        show_default="mixed",
     ),
 ]
 Policy = Annotated[
@@ -96,7 +97,16 @@ MaxTrain = Annotated[
     ),
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(help="Fit a folder on Dask: local, or a scheduler's tcp://address.")
+    str | None,
+    typer.Option(help="Fit Parquet files on Dask: local, or a scheduler's tcp://address."),
+]
+Stream = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream/--no-stream",
+        help="Read the table in pieces, with results in a folder; or all at once.",
+        show_default="by its size",
+    ),
 ]
 ModelIn = Annotated[
     Path | None, typer.Option(help="Bound this model's votes for the rows of TABLE.")

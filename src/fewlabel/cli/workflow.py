@@ -175,7 +175,7 @@ def _read(path: Path, options: FitOptions) -> TableInput:
     table = read_table(path, encoding=options.encoding)
     leave_out, notes = columns_left_out(table, options)
     labels, names = given_labels(table, options)
-    priors = _priors(labels, options, names)
+    priors = known_shares(labels, options, names)
     truth = _truth(table, labels, options, names)
     sparse = options.learner != "forest"
     encoder = table_encoder(table.column_names, leave_out, options, sparse=sparse)
@@ -196,7 +196,7 @@ def _summary(
             "target": target,
             "target_type": type_of(given.table.column(target)),
         },
-        show_rows=lambda rows: _cells(given.table, rows, leave_out={target, options.truth}),
+        show_rows=lambda rows: cells_shown(given.table, rows, leave_out={target, options.truth}),
         notes=notes,
     )
 
@@ -228,7 +228,7 @@ def _truth(
     return truth
 
 
-def _priors(
+def known_shares(
     labels: NDArray[Any], options: FitOptions, names: dict[str, str]
 ) -> dict[str, float] | None:
     """The shares that the user knows, by the classes' names; raise if they do not fit them."""
@@ -248,17 +248,21 @@ def _priors(
 
 def _learn(given: TableInput, options: FitOptions) -> tuple[SelfLearner, list[str]]:
     """A fitted classifier, and what it warned of."""
-    forest = options.learner == "forest"
-    clf: SelfLearner = paper_learner(options) if forest else _mixed_learner(options)
+    clf = learner_of(options)
     if given.priors is not None:
         clf.set_params(priors=given.priors)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clf.set_params(table=given.encoder).fit(given.table, given.labels)
-    return clf, _for_users(caught)
+    return clf, for_users(caught)
 
 
-def paper_learner(options: FitOptions) -> SelfLearningClassifier:
+def learner_of(options: FitOptions) -> SelfLearner:
+    """The classifier that the options ask for, unfitted."""
+    return _paper_learner(options) if options.learner == "forest" else _mixed_learner(options)
+
+
+def _paper_learner(options: FitOptions) -> SelfLearningClassifier:
     """The paper's: one forest."""
     if options.scoring == "balanced" or options.priors is not None:
         raise UserError(
@@ -291,7 +295,7 @@ def _common(options: FitOptions) -> dict[str, Any]:
     }
 
 
-def _for_users(caught: Sequence[warnings.WarningMessage]) -> list[str]:
+def for_users(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     """Warnings to tell, each once; those of libraries to programmers are not among them.
 
     That a family stopped before its last digit settled is no news to a user, who cannot change it:
@@ -383,7 +387,8 @@ def append_columns(
     return table
 
 
-def _cells(table: pa.Table, rows: Ints, leave_out: set[str | None]) -> list[dict[str, str]]:
+def cells_shown(table: pa.Table, rows: Ints, leave_out: set[str | None]) -> list[dict[str, str]]:
+    """The first cells of rows, as short texts by column."""
     names = [name for name in table.column_names if name not in leave_out][:_CELLS_SHOWN]
     part = table.select(names).take(rows.tolist())
     return [

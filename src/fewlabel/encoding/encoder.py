@@ -320,7 +320,7 @@ def _side_by_side(blocks: list[Any]) -> Any:
     """All features; sparse if every block is."""
     if all(issparse(block) for block in blocks):
         return hstack(blocks, format="csr")
-    return np.hstack(blocks)
+    return np.hstack(blocks, dtype=np.float32)
 
 
 def _leaks(column: Column) -> bool:

@@ -26,6 +26,7 @@ from fewlabel.assess.prevalence import shifted
 from fewlabel.baselines import LabelSpreadingClassifier, QNS3VMClassifier, SemiLDAClassifier
 from fewlabel.baselines._wide import ScreenedClassifier, WideLDA
 from fewlabel.bounds.statistics import Floats, Ints
+from fewlabel.ensemble.foundation import LIMITS, limits_of, make_tabicl
 from fewlabel.ensemble.graphs import (
     Discriminants,
     LeafProximity,
@@ -58,12 +59,14 @@ class Family:
         Whether it can learn from sparse rows.
     learns_from : int or None
         Of how many unlabelled rows a transductive family sees a sample; None: all.
-    most_classes : int or None
-        With how many classes it can deal.
+    most_classes, most_features, most_labeled : int or None
+        With how many classes, features and labelled rows it can deal.
+    package : str
+        Where a foundation model comes from. Whatever fails in there, the others vote.
     held_out : mapping
         Parameters that differ in held-out fits, which only judge the family: they may be cheaper.
     graph : bool
-        Whether its model is a graph over rows, ``respread`` with other labels in later rounds. It
+        Whether its model is a graph over rows, ``respread`` with other labels if refitted. It
         sees held-out rows too, without their labels. With more than ``learns_from`` unlabelled
         rows a sample carries the graph: the anchors; the others vote by their neighbours in it.
     of_forest : bool
@@ -81,6 +84,9 @@ class Family:
     sparse: bool = True
     learns_from: int | None = None
     most_classes: int | None = None
+    most_features: int | None = None
+    most_labeled: int | None = None
+    package: str = ""
     held_out: Mapping[str, Any] = field(default_factory=dict)
     held_out_rows: int | None = None
     graph: bool = False
@@ -122,7 +128,13 @@ _SAMPLE = 3_000
 _HELD_OUT_SAMPLE = 1_000
 ANCHORS = 20_000
 """Unlabelled rows that carry a graph; all others vote by their neighbours among them."""
-_GRAPH: dict[str, Any] = {"graph": True, "learns_from": ANCHORS, "held_out_rows": _SAMPLE}
+# A graph has seen the unlabelled rows already: taught by its own vote it only keeps its errors.
+_GRAPH: dict[str, Any] = {
+    "graph": True,
+    "refitted": False,
+    "learns_from": ANCHORS,
+    "held_out_rows": _SAMPLE,
+}
 
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -198,6 +210,15 @@ OPTIONAL: dict[str, Family] = {
         sparse=False,
         most_classes=32,
     ),
+    "tabicl": Family(
+        "tabicl",
+        "TabICL",
+        make_tabicl,
+        refitted=False,
+        sparse=False,
+        held_out={"n_estimators": 2},
+        **LIMITS["TabICLClassifier"],
+    ),
 }
 """Families that are not among the default ones: ``voters=[*FAMILIES, "network"]``."""
 
@@ -244,6 +265,7 @@ def _family_of(voter: Any) -> Family:
         type(estimator).__name__,
         lambda seed, n_jobs: clone(estimator),
         calibrated=not hasattr(estimator, "predict_proba"),
+        **limits_of(estimator),
     )
 
 

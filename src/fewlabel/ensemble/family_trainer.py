@@ -38,7 +38,7 @@ from fewlabel.baselines._base import SemiSupervisedClassifier
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.ensemble.families import FAMILIES, OURS, Family, RangeScaler, Voter
 
-_VECTORS = 100  # as many as a text gets in a table with other columns
+N_VECTORS = 100  # as many as a text gets in a table with other columns
 TRIED_ROWS = 2_000
 """Unlabelled rows of the trial that tells how long a family would take."""
 TRIED_COLUMNS = 1_000
@@ -109,7 +109,7 @@ class FamilyTrainer:
             return self.view(family.scaling)
         key = f"vectors, {family.scaling}"
         if key not in self._views:
-            n_components = min(_VECTORS, min(self.X.shape) - 1)
+            n_components = min(N_VECTORS, min(self.X.shape) - 1)
             vectors = TruncatedSVD(max(n_components, 1), random_state=self.seed)
             scaler = make_pipeline(vectors, StandardScaler())
             self._views[key] = scaler, scaler.fit_transform(self.X)
@@ -306,8 +306,14 @@ class FamilyTrainer:
         """Why a family cannot serve here, or an empty text."""
         if issparse(self.X) and not family.sparse and np.isnan(self.X.data).any():  # type: ignore[attr-defined]
             return "it needs dense rows, or sparse ones without gaps"
-        if family.most_classes is not None and self.n_classes > family.most_classes:
-            return f"it knows at most {family.most_classes} classes, not {self.n_classes}"
+        limits = (
+            (family.most_classes, self.n_classes, "classes"),
+            (family.most_features, self.X.shape[1], "features"),
+            (family.most_labeled, len(self.labeled), "labelled rows"),
+        )
+        for most, number, what in limits:
+            if most is not None and number > most:
+                return f"it is made for at most {most:,} {what}, not {number:,}"
         if seconds is None or self._is_small():
             return ""
         expected = self._expected_seconds(family, max_train)

@@ -14,18 +14,25 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
 from fewlabel._core.arrays import Ints
-from fewlabel._core.scikit import Interval, StrOptions, validate_data
+from fewlabel._core.checks import check_weights
+from fewlabel._core.scikit import Interval, StrOptions, take_rows, validate_data
 from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.assessment import HeldOut
-from fewlabel.assess.error_estimate import ClassShares, Labels
-from fewlabel.assess.held_out import trained_share
-from fewlabel.assess.prevalence import check_priors
-from fewlabel.ensemble.families import families_of
+from fewlabel.assess.error_estimate import Labels
+from fewlabel.assess.held_out import trained_share, unequal
+from fewlabel.assess.prevalence import ClassShares, check_priors
+from fewlabel.chunks.encoded import NumberLayout
+from fewlabel.chunks.local import as_rows
+from fewlabel.chunks.rows import Rows
+from fewlabel.chunks.survey import ColumnSums, Survey
+from fewlabel.ensemble.families import Family, families_of
 from fewlabel.ensemble.family_trainer import FamilyTrainer
 from fewlabel.ensemble.learner import MixedVoteLearner, gibbs_weights
 from fewlabel.ensemble.mixed_vote import VoterRecord
+from fewlabel.ensemble.sampled import SampledLearner
 from fewlabel.selection.policies import Policy
 from fewlabel.self_learning.base import SelfLearner
+from fewlabel.self_learning.chunked import MAX_TRAIN, ChunkedFit
 
 
 class FewLabelClassifier(SelfLearner):
@@ -163,7 +170,14 @@ class FewLabelClassifier(SelfLearner):
         self.callback = callback
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        unlabeled: Any = None,
+    ) -> Self:
         """Learn from labelled and unlabelled rows.
 
         Parameters
@@ -177,26 +191,77 @@ class FewLabelClassifier(SelfLearner):
             For the families that take weights. A labelled row of weight 0 is as if it had no label:
             no family learns it, and it does not count in held-out errors. Others count alike in
             errors, calibration and bounds, whatever their weights.
+        unlabeled : UnlabeledRows, DaskRows, path, Arrow data set, callable or list, optional
+            Unlabelled rows that need not fit in memory, see :class:`UnlabeledRows`; X and y are
+            then the labelled rows, and ``transduction_`` etc. go to a folder, not into memory.
+            Families train on the labelled rows, at most ``max_train`` pseudo-labelled ones, and a
+            sample of 20,000 rows, which carries the graphs and what an encoder learns.
         """
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("sample_weight is zero for every row: give some rows weight.")
         self._validate_params()
+        if unlabeled is not None:
+            return self._fit_chunks(X, y, as_rows(unlabeled), sample_weight)
         X = self._checked_rows(self._encoded(X, y, reset=True), reset=True)
         codes = self._encode(X, y)
         self._class_shares = self._wanted_shares()
         weight = self._checked_weight(sample_weight, codes)
         seed, sample_seed = self._seeds()
         self._learn(X, codes, weight, self._learner(X, codes, seed), sample_seed)
+        return self._keep_evidence()
+
+    def _keep_evidence(self) -> Self:
         evidence = self.initial_estimator_.evidence_
         self.voters_, self.posterior_ = evidence.records, evidence.posterior
         return self
 
+    def _fit_chunks(
+        self, X: Any, y: ArrayLike, rows: Rows, sample_weight: ArrayLike | None
+    ) -> Self:
+        """Algorithm 1 on labelled rows in memory and unlabelled rows in chunks."""
+        seed, sample_seed = self._seeds()
+        X, layout = self._encoded_chunks(X, rows, sample_seed)
+        X = self._checked_rows(X, reset=True)
+        codes = self._codes_of_labeled(X, y)
+        weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
+        self.labeled_weight_, self._class_shares = unequal(weight), self._wanted_shares()
+
+        def learner(survey: Survey) -> SampledLearner:
+            of_labeled, others = ColumnSums.of(X), survey.columns
+            none = take_rows(X, np.arange(0))
+            return SampledLearner(
+                families=self._families(X, len(codes)),
+                inverse_temperature=self.inverse_temperature,
+                time_budget=self.time_budget,
+                max_train=self.max_train or MAX_TRAIN,
+                sample=none if survey.sample is None else survey.sample,
+                columns=of_labeled if others is None else of_labeled + others,
+                codes=codes,
+                n_classes=len(self.classes_),
+                seed=seed,
+                n_jobs=self.n_jobs if rows.n_workers == 1 else None,
+                labeled_weight=self.labeled_weight_,
+                n_all=len(codes) + survey.n_unlabeled,
+                n_workers=rows.n_workers,
+                class_shares=self._class_shares.votes,
+                balanced=self.scoring == "balanced",
+            )
+
+        how = ChunkedFit(rows, NumberLayout(layout), learner, sample_seed, columns=True)
+        return self._learn_chunks(X, codes, weight, how)._keep_evidence()
+
+    def _on_initial(self, model: Any) -> None:
+        super()._on_initial(model)
+        for record in model.evidence_.records:
+            self._on_family(record)
+
+    def _chunk_layout(self, layout: Any) -> Any:
+        return NumberLayout(super()._chunk_layout(layout))
+
     def _learner(self, X: Any, codes: Ints, seed: int) -> MixedVoteLearner:
         K, n_labeled = len(self.classes_), int((codes != UNLABELED).sum())
-        # Sparse rows have many columns that are mostly 0: singular vectors serve them better.
-        n_columns = 0 if issparse(X) else X.shape[1]
         return MixedVoteLearner(
-            families=families_of(self.voters, n_columns=n_columns, n_labeled=n_labeled),
+            families=self._families(X, n_labeled),
             trainer=FamilyTrainer(X, codes, K, seed, self.n_jobs, self.labeled_weight_),
             inverse_temperature=self.inverse_temperature,
             time_budget=self.time_budget,
@@ -206,6 +271,11 @@ class FewLabelClassifier(SelfLearner):
             class_shares=self._class_shares.votes,
             balanced=self.scoring == "balanced",
         )
+
+    def _families(self, X: Any, n_labeled: int) -> list[Family]:
+        # Sparse rows have many columns that are mostly 0: singular vectors serve them better.
+        n_columns = 0 if issparse(X) else X.shape[1]
+        return families_of(self.voters, n_columns=n_columns, n_labeled=n_labeled)
 
     def _wanted_shares(self) -> ClassShares:
         """Shares of the classes that the user knows, and those that votes shall be for."""

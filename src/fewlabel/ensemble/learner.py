@@ -17,6 +17,7 @@ from fewlabel.assess.held_out import CANNOT_LEARN
 from fewlabel.assess.prevalence import shifted
 from fewlabel.ensemble.families import Family, Voter
 from fewlabel.ensemble.family_trainer import FamilyTrainer
+from fewlabel.ensemble.foundation import why_it_failed
 from fewlabel.ensemble.mixed_vote import Evidence, MixedVote, VoterRecord
 from fewlabel.ensemble.posterior import Posterior, gibbs_posterior, uniform_posterior
 from fewlabel.ensemble.voter_votes import (
@@ -170,6 +171,12 @@ class MixedVoteLearner:
                 accuracy = self.trainer.accuracy(found.held_out)
             except CANNOT_LEARN as error:
                 why = f"it cannot learn from these rows ({str(error).rstrip('.')})"
+                if family.package:
+                    why = why_it_failed(family.package, error)
+            except Exception as error:  # a foundation model may fail in any way
+                if not family.package:
+                    raise
+                why = why_it_failed(family.package, error)
         seconds = time.perf_counter() - start
         self._seconds.append(seconds)
         return VoterRecord(family.name, family.title, 0.0, accuracy, seconds, why), found

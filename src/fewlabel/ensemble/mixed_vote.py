@@ -35,6 +35,8 @@ class VoterRecord(NamedTuple):
     seconds : float
     left_out : str
         Why it has no vote; empty if it has.
+    row_seconds : float
+        What a vote on one row takes, if it was measured: for rows in chunks.
     """
 
     name: str
@@ -43,6 +45,7 @@ class VoterRecord(NamedTuple):
     accuracy: float
     seconds: float
     left_out: str = ""
+    row_seconds: float = float("nan")
 
 
 @dataclass(frozen=True, eq=False)

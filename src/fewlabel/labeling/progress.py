@@ -16,6 +16,7 @@ from fewlabel.labeling.session import LabelingSession
 # exponent is about 0.3 (fewlabel.assess.error_estimate); what the curve says is kept within these.
 _SLOWEST, _FASTEST = 0.3, 1.5
 _MOST_SHOWN = 200  # points of the curve
+_FEWEST_RANDOM = 5  # by fewer random rows an estimate says nothing about the curve
 
 
 def labels_needed(models: Sequence[dict[str, Any]], goal: float) -> int | None:
@@ -28,8 +29,8 @@ def labels_needed(models: Sequence[dict[str, Any]], goal: float) -> int | None:
     Parameters
     ----------
     models : sequence of dict
-        With ``n_labels`` and ``cautious``, the oldest first: the error by which labels are
-        accepted, so that every label is once it is below the goal.
+        With ``n_labels``, ``n`` random ones among them, and ``cautious``, the error by which
+        labels are accepted, so that every label is once it is below the goal; the oldest first.
     goal : float
 
     Returns
@@ -39,12 +40,11 @@ def labels_needed(models: Sequence[dict[str, Any]], goal: float) -> int | None:
 
     Examples
     --------
-    >>> labels_needed(
-    ...     [{"n_labels": 50, "cautious": 0.2}, {"n_labels": 100, "cautious": 0.1}], 0.05
-    ... )
+    >>> first = {"n_labels": 50, "n": 12, "cautious": 0.2}
+    >>> labels_needed([first, {"n_labels": 100, "n": 25, "cautious": 0.1}], 0.05)
     100
     """
-    known = [(m["n_labels"], m["cautious"]) for m in models if m.get("n", 1)]
+    known = [(m["n_labels"], m["cautious"]) for m in models if m["n"] >= _FEWEST_RANDOM]
     if not known:
         return None
     n, error = known[-1]
@@ -79,7 +79,8 @@ def state(session: LabelingSession) -> dict[str, Any]:
             "classes": _classes(session, counts),
             "model": _model(session),
             "curve": _curve(session),
-            "needed": labels_needed(session.models, session.goal),
+            "needed": _needed(session, n_rows - len(labels)),
+            "ready": session.learned is not None,
             "goal_met": session.goal_met(),
             "learning": _learning(session),
             "second_looks": _second_looks(session),
@@ -87,6 +88,12 @@ def state(session: LabelingSession) -> dict[str, Any]:
             "files": list(session.files),
             "writing": session.wants_files,
         }
+
+
+def _needed(session: LabelingSession, left: int) -> int | None:
+    """Labels probably still needed; no more than there are rows without one."""
+    found = labels_needed(session.models, session.goal)
+    return None if found is None else min(found, left)
 
 
 def _classes(session: LabelingSession, counts: Counter[str]) -> list[dict[str, Any]]:
@@ -113,7 +120,7 @@ def _model(session: LabelingSession) -> dict[str, Any] | None:
 
 
 def _curve(session: LabelingSession) -> list[dict[str, Any]]:
-    known = [m for m in session.models if m.get("value") is not None]
+    known = [m for m in session.models if m["n"] >= _FEWEST_RANDOM]
     step = max(1, -(-len(known) // _MOST_SHOWN))
     points = known[::-1][::step][::-1]
     return [{key: m[key] for key in ("n_labels", "value", "low", "high")} for m in points]

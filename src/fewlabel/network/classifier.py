@@ -15,12 +15,14 @@ from fewlabel._core.scikit import Interval
 from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.held_out import Fold, cross_fit, folds_of
 from fewlabel.baselines._base import Codes, Floats, SemiSupervisedClassifier
-from fewlabel.network.forward import Context, ask, read_context
+from fewlabel.network import forward
+from fewlabel.network.torch_forward import TorchPasses
 from fewlabel.network.views import View, make_views
 from fewlabel.network.weights import Array, Weights, load_weights
 
 _POOL = 4_096  # unlabelled rows kept for the contexts of new rows
 _BLOCK = 8_192  # rows that are transformed at once
+_MOST_ASKED = 50_000  # questions of a fit about rows outside the contexts, at least one for each
 
 
 class PriorNetworkClassifier(SemiSupervisedClassifier):
@@ -29,12 +31,12 @@ class PriorNetworkClassifier(SemiSupervisedClassifier):
     The network is a transformer in which every row attends to every other. It was trained once, on
     millions of synthetic tables with few labels, to name the classes of the unlabelled rows. Here
     it is only applied: ``fit`` passes the rows through it, for several views of the table
-    (standardised columns, ranks, principal components if there are more than 32 columns), and
-    averages the votes.
+    (standardised columns, ranks, principal components; only these if there are more than 64
+    columns), and averages the votes.
 
     Parameters
     ----------
-    n_views : int, default=6
+    n_views : int, default=4
         Views whose votes are averaged; time is proportional to it.
     context_rows : int, default=1024
         Most rows that attend to each other. Labelled rows come first, at most half of them; random
@@ -42,6 +44,8 @@ class PriorNetworkClassifier(SemiSupervisedClassifier):
         block at a time. Memory does not grow with the rows beyond this.
     weights : str, Path or None, default=None
         Another file of weights, as ``network_training`` exports them. None: the packaged one.
+    device : str or None, default=None
+        A device of torch, such as "cuda", which must be installed then. None: NumPy.
     random_state : int, RandomState instance or None, default=None
         For the views and the choice of rows in a context.
     missing_label : object, default="auto"
@@ -88,6 +92,7 @@ class PriorNetworkClassifier(SemiSupervisedClassifier):
         "n_views": [Interval(Integral, 1, None, closed="left")],
         "context_rows": [Interval(Integral, 2, None, closed="left")],
         "weights": [str, Path, None],
+        "device": [str, None],
         "random_state": ["random_state"],
         "missing_label": "no_validation",
         "verbose": ["verbose"],
@@ -95,10 +100,11 @@ class PriorNetworkClassifier(SemiSupervisedClassifier):
 
     def __init__(
         self,
-        n_views: int = 6,
+        n_views: int = 4,
         *,
         context_rows: int = 1024,
         weights: str | Path | None = None,
+        device: str | None = None,
         random_state: Any = None,
         missing_label: object = "auto",
         verbose: int = 0,
@@ -106,6 +112,7 @@ class PriorNetworkClassifier(SemiSupervisedClassifier):
         self.n_views = n_views
         self.context_rows = context_rows
         self.weights = weights
+        self.device = device
         self.random_state = random_state
         self.missing_label = missing_label
         self.verbose = verbose
@@ -119,15 +126,20 @@ class PriorNetworkClassifier(SemiSupervisedClassifier):
         self._views = make_views(X, self.n_views, n_classes, slots, rng)
         self._keep_pool(X, codes, rng)
         votes = np.zeros((len(X), n_classes))
-        for number, view in enumerate(self._views, start=1):
-            self._log(f"view {number} of {self.n_views}")
-            votes += self._votes_of_fit(view, weights, X, codes)
-        votes /= self.n_views
-        labeled = np.flatnonzero(codes != UNLABELED)
+        for number in range(self.n_views):
+            self._log(f"view {number + 1} of {self.n_views}")
+            votes += self._votes_of_fit(number, weights, X, codes)
+        labeled = codes != UNLABELED
+        votes[~labeled] /= votes[~labeled].sum(axis=1, keepdims=True)
+        labeled = np.flatnonzero(labeled)
         votes[labeled] = 0.0
         votes[labeled, codes[labeled]] = 1.0
         self.label_distributions_ = votes
         return votes
+
+    def _passes(self) -> Any:
+        """``read_context`` and ``ask``, in NumPy or on a device of torch."""
+        return forward if self.device is None else TorchPasses(self.device)
 
     def _refuse_if_too_many(self, n_classes: int, weights: Weights) -> None:
         if n_classes > weights.classes:
@@ -145,42 +157,45 @@ class PriorNetworkClassifier(SemiSupervisedClassifier):
         self._pool_rows, self._pool_codes = X[self._pool], codes[self._pool]
 
     def _read(
-        self, view: View, weights: Weights, codes: Codes, most: int
-    ) -> tuple[Context, Codes, Floats]:
+        self, view: View, weights: Weights, codes: Codes, chosen: Codes
+    ) -> tuple[Any, Codes, Floats]:
         """The context of a view, its rows as positions in the pool, and their votes."""
-        chosen = _context_of(codes, most, view.seed)
         if weights.supervised:
             chosen = chosen[codes[chosen] != UNLABELED]
         rows = view.rows(self._pool_rows[chosen], weights.features)
         slots = np.where(codes[chosen] == UNLABELED, -1, view.classes[codes[chosen]])
-        context, logits = read_context(weights, rows, view.present(weights.features), slots)
+        present = view.present(weights.features)
+        context, logits = self._passes().read_context(weights, rows, present, slots)
         return context, chosen, self._votes(view, context, logits)
 
-    def _votes(self, view: View, context: Context, logits: Array) -> Floats:
+    def _votes(self, view: View, context: Any, logits: Array) -> Floats:
         """Probabilities of all classes; 0 for those without label in the context."""
         votes = np.zeros((len(logits), len(view.classes)))
         code_of = np.argsort(view.classes)[np.searchsorted(np.sort(view.classes), context.known)]
         votes[:, code_of] = softmax(logits.astype(np.float64), axis=1)
         return votes
 
-    def _votes_of_fit(self, view: View, weights: Weights, X: Floats, codes: Codes) -> Floats:
-        context, chosen, in_context = self._read(view, weights, self._pool_codes, self.context_rows)
+    def _votes_of_fit(self, number: int, weights: Weights, X: Floats, codes: Codes) -> Floats:
+        """Votes of one view; of many rows, each view is asked about some only, in turn."""
+        view = self._views[number]
+        chosen = _context_of(self._pool_codes, self.context_rows, view.seed)
+        context, chosen, in_context = self._read(view, weights, self._pool_codes, chosen)
         votes = np.zeros((len(X), len(self.classes_)))
         votes[self._pool[chosen]] = in_context
-        outside = codes == UNLABELED
+        views_a_row = max(_MOST_ASKED // len(X), 1)
+        turn = (np.arange(len(X)) + number) % self.n_views < views_a_row
+        outside = (codes == UNLABELED) & turn
         outside[self._pool[chosen]] = False
         rest = np.flatnonzero(outside)
         votes[rest] = self._ask(view, weights, context, X, rest)
         return votes
 
-    def _ask(
-        self, view: View, weights: Weights, context: Context, X: Floats, rows: Codes
-    ) -> Floats:
+    def _ask(self, view: View, weights: Weights, context: Any, X: Floats, rows: Codes) -> Floats:
         votes = np.empty((len(rows), len(view.classes)))
-        present = view.present(weights.features)
+        present, passes = view.present(weights.features), self._passes()
         for start in range(0, len(rows), _BLOCK):
             part = view.rows(X[rows[start : start + _BLOCK]], weights.features)
-            answer = ask(weights, context, part, present)
+            answer = passes.ask(weights, context, part, present)
             votes[start : start + len(part)] = self._votes(view, context, answer)
         return votes
 
@@ -188,7 +203,8 @@ class PriorNetworkClassifier(SemiSupervisedClassifier):
         weights = load_weights(self.weights)
         votes = np.zeros((len(X), len(self.classes_)))
         for view in self._views:
-            context, _, _ = self._read(view, weights, self._pool_codes, self.context_rows)
+            chosen = _context_of(self._pool_codes, self.context_rows, view.seed)
+            context, _, _ = self._read(view, weights, self._pool_codes, chosen)
             votes += self._ask(view, weights, context, X, np.arange(len(X)))
         return votes / len(self._views)
 
@@ -231,23 +247,30 @@ class PriorNetworkClassifier(SemiSupervisedClassifier):
 
         def vote(train: Codes, test: Codes) -> Floats:
             hidden = self._pool_codes.copy()
-            hidden[labeled[test]] = UNLABELED
-            votes = np.zeros((len(test), len(self.classes_)))
+            asked = labeled[test]
+            hidden[asked] = UNLABELED
+            votes = np.zeros((len(hidden), len(self.classes_)))
             for view in views:
-                context, _, _ = self._read(view, weights, hidden, context_rows)
-                votes += self._ask(view, weights, context, self._pool_rows, labeled[test])
-            return votes / len(views)
+                # They are unlabelled rows of the context like others, as far as there is room.
+                chosen = _context_of(hidden, context_rows, view.seed, first=asked)
+                context, chosen, inside = self._read(view, weights, hidden, chosen)
+                votes[chosen] += inside
+                rest = np.setdiff1d(asked, chosen)
+                votes[rest] += self._ask(view, weights, context, self._pool_rows, rest)
+            return np.asarray(votes[asked] / len(views))
 
         if folds is None:
             folds = folds_of(len(labeled), 5, 0)
         return cross_fit(vote, codes, len(self.classes_), folds)
 
 
-def _context_of(codes: Codes, most: int, seed: int) -> Codes:
-    """At most ``most`` rows of the pool: labelled ones first, then unlabelled ones at random."""
+def _context_of(codes: Codes, most: int, seed: int, first: Codes | None = None) -> Codes:
+    """At most ``most`` rows of the pool: labelled, ``first``, then other unlabelled ones."""
     rng = np.random.RandomState(seed)
     labeled = _spread_over_classes(codes, max(most // 2, 1), rng)
     others = rng.permutation(np.flatnonzero(codes == UNLABELED))
+    if first is not None:
+        others = np.concatenate([first, np.setdiff1d(others, first, assume_unique=True)])
     return np.concatenate([labeled, others[: most - len(labeled)]])
 
 

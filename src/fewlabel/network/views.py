@@ -8,7 +8,7 @@ puts columns and classes into slots at random. Votes are averaged over several v
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from fewlabel._core.arrays import Floats
 from fewlabel.network.weights import Array
 
 LARGEST = 5.0  # standard deviations at which values are clipped, as in training
+LARGEST_FACTOR = 2.5  # of a component whose standard deviation is kept in part, as in training
+SMALLEST_SHARE = 0.01  # of the largest standard deviation, as in training
 SAMPLE = 4_000  # rows from which scales, ranks and components are taken
 _SMALLEST_SCALE = 1e-9
 
@@ -69,6 +71,7 @@ class Projection:
     components: PCA | None
     mean: Array
     factor: Array
+    importance: Array
 
     def transform(self, X: Floats) -> Array:
         """Rows of at most as many columns as the network has slots for."""
@@ -76,20 +79,49 @@ class Projection:
         if self.components is not None:
             z = self.components.transform(z)
         z = (z - self.mean) * self.factor
-        return np.clip(z, -LARGEST, LARGEST).astype(np.float32, copy=False)
+        return (np.clip(z, -LARGEST, LARGEST) * self.importance).astype(np.float32, copy=False)
 
 
-def fit_projection(kind: Scaling, n_components: int, X: Floats) -> Projection:
-    """Scale, and leading principal components unless ``n_components`` is 0, from rows."""
-    scaler = Scaler(kind, X)
+class Kind(NamedTuple):
+    """How a view shows a table.
+
+    Attributes
+    ----------
+    scaling : {"standard", "ranks", "raw"}
+    n_components : int
+        Most principal components; 0: the columns themselves.
+    power : float
+        How much of their standard deviations components keep: 0 makes all alike.
+    """
+
+    scaling: Scaling
+    n_components: int = 0
+    power: float = 0.0
+
+
+def fit_projection(kind: Kind, X: Floats) -> Projection:
+    """Scale, and leading principal components if the kind has them, from rows."""
+    scaler = Scaler(kind.scaling, X)
     z = scaler.transform(X)
     found: PCA | None = None
-    if n_components:
-        found = PCA(min(n_components, *z.shape), random_state=0).fit(z)
+    if kind.n_components:
+        found = PCA(min(kind.n_components, *z.shape), random_state=0).fit(z)
         z = found.transform(z)
     spread = z.std(axis=0)
     factor = np.where(spread > 1e-6, 1.0 / np.maximum(spread, 1e-6), 0.0)
-    return Projection(scaler, found, z.mean(axis=0), factor.astype(np.float32))
+    kept = importance(spread, kind.power)
+    return Projection(scaler, found, z.mean(axis=0), factor.astype(np.float32), kept)
+
+
+def importance(spread: Array, power: float) -> Array:
+    """Factors of standardised components that keep a part of their standard deviations.
+
+    Powers of the standard deviation, mean square 1, as in training.
+    """
+    share = np.maximum(spread / max(float(spread.max()), 1e-12), SMALLEST_SHARE)
+    factor = share**power
+    factor /= np.sqrt(np.mean(factor**2))
+    return np.minimum(factor, LARGEST_FACTOR).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,17 +157,10 @@ class View:
         return out
 
 
-NARROW: tuple[tuple[Scaling, int], ...] = (("standard", 0), ("ranks", 0), ("raw", 32))
-# Few components are better where few matter, many where many do: half of the views has each.
-WIDE: tuple[tuple[Scaling, int], ...] = (
-    ("raw", 32),
-    ("standard", 10),
-    ("ranks", 32),
-    ("raw", 10),
-    ("standard", 32),
-    ("ranks", 10),
-)
-"""Scaling and number of components of the views of narrow and of wide tables, in turn."""
+NARROW = (Kind("ranks"), Kind("standard", 64, 0.5), Kind("raw", 64, 0.5), Kind("standard"))
+# Few components are better where few matter, many where many do.
+WIDE = (Kind("raw", 32, 0.5), Kind("raw", 10), Kind("ranks", 10), Kind("raw", 64))
+"""The views of tables with no more columns than slots, and of wider ones, in turn."""
 
 
 def make_views(
@@ -161,7 +186,9 @@ def make_views(
     for i in range(n_views):
         which = i % len(kinds)
         if which not in projections:
-            projections[which] = fit_projection(*kinds[which], X)
+            kind = kinds[which]
+            kind = kind._replace(n_components=min(kind.n_components, for_columns))
+            projections[which] = fit_projection(kind, X)
         projection = projections[which]
         views.append(
             View(

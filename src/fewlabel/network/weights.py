@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 PACKAGED = Path(__file__).with_name("prior_network.npz")
-CHECKSUM = "17a22484360819c333ee37457c13fc8051c1a5fa7783990ea098951276185e01"
+CHECKSUM = "2c71091eafca4a6506d70c7ef7532b7a4f0b507bc06ade772db535f53591a982"
 """SHA-256 of the packaged file; ``python -m network_training.export`` prints it."""
 
 _SIZES = ("features", "classes", "width", "layers", "heads", "hidden")

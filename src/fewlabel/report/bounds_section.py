@@ -28,7 +28,7 @@ def bounds_of(view: FitView, known: Truth | None, shown: Ints) -> dict[str, Any]
     shown : ndarray of int
         The classes whose confusion is shown.
     """
-    if not len(view.rows):
+    if not view.n_unlabeled:
         return None
     return {
         "assumption": bounds_assumption(view),
@@ -37,7 +37,7 @@ def bounds_of(view: FitView, known: Truth | None, shown: Ints) -> dict[str, Any]
             {"name": bound.name, "value": bound.value, "applies": bound.applies}
             for bound in view.clf.bounds()
         ],
-        "true_error": None if known is None else known.error(view.label),
+        "true_error": None if known is None else known.error(),
         "confusion": _confusion(view, known, shown),
     }
 
@@ -63,5 +63,5 @@ def _confusion(view: FitView, known: Truth | None, shown: Ints) -> dict[str, Any
         "matrix": view.clf.confusion_bound_[cut].tolist(),
     }
     if known is not None:
-        entry["true"] = known.confusion(view.votes)[cut].tolist()
+        entry["true"] = known.confusion()[cut].tolist()
     return entry

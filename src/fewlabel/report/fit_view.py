@@ -4,61 +4,45 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
-import numpy as np
+from numpy.typing import ArrayLike
 
-from fewlabel._core.arrays import Bools, Floats, Ints
+from fewlabel._core.arrays import Ints
+from fewlabel.assess.label_sums import LabelRule, LabelSums
 
 
 class FitView(NamedTuple):
-    """The unlabelled rows of a fit; nothing in it is computed here.
+    """Sums over the unlabelled rows of a fit, wherever they are; nothing is computed here.
 
     Attributes
     ----------
     clf : fitted SelfLearner
-    rows : ndarray of int of shape (n_unlabeled,)
-        Their positions in ``fit``'s X.
-    votes : ndarray of shape (n_unlabeled, n_classes)
-        Votes of the final classifier.
-    label : ndarray of int of shape (n_unlabeled,)
-        Class codes of ``transduction_``.
-    initial_label : ndarray of int of shape (n_unlabeled,)
-        What the initial classifier said.
-    confidence : ndarray of shape (n_unlabeled,)
-    accepted : ndarray of bool of shape (n_unlabeled,)
-        Labels that a person may take as they are.
-    max_error : float
-        The error for which they are accepted.
+    rule : LabelRule
+        By which labels are accepted.
+    sums : LabelSums
+    given : ndarray of int of shape (n_labeled,)
+        Class codes of the given labels.
     """
 
     clf: Any
-    rows: Ints
-    votes: Floats
-    label: Ints
-    initial_label: Ints
-    confidence: Floats
-    accepted: Bools
-    max_error: float
+    rule: LabelRule
+    sums: LabelSums
+    given: Ints
 
     @classmethod
-    def of(cls, clf: Any, max_error: float) -> Self:
+    def of(cls, clf: Any, max_error: float, y_true: ArrayLike | None = None) -> Self:
         """Read a fitted classifier."""
-        rows = np.flatnonzero(clf.labeled_iter_ != 0)
-        votes = clf.transduction_proba_[rows]
-        return cls(
-            clf=clf,
-            rows=rows,
-            votes=votes,
-            label=votes.argmax(axis=1),
-            initial_label=clf.initial_votes_.argmax(axis=1),
-            confidence=clf.confidence_[rows],
-            accepted=clf.accept(max_error)[rows],
-            max_error=float(max_error),
-        )
+        rule, sums = clf.label_sums(max_error, y_true=y_true)
+        return cls(clf, rule, sums, clf._labeled_rows[1])
 
     @property
     def n_classes(self) -> int:
         """How many classes the labelled rows have."""
         return len(self.clf.classes_)
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Rows that got a label."""
+        return self.sums.n_rows
 
 
 def pseudo_label_doubts(clf: Any) -> list[float]:
@@ -67,9 +51,5 @@ def pseudo_label_doubts(clf: Any) -> list[float]:
     The doubt is 1 − the calibrated confidence in the pseudo-label that the round gave, which need
     not be the final label.
     """
-    unlabeled = clf.labeled_iter_ != 0
-    chosen = clf.labeled_iter_ > 0
-    codes = np.searchsorted(clf.classes_, clf.pseudo_labels_)
-    doubt = 1.0 - clf.assessment_.promise.confidence(clf.initial_votes_[chosen[unlabeled]], codes)
-    rounds = clf.labeled_iter_[chosen]
-    return [float(doubt[rounds == n + 1].mean()) for n in range(clf.n_iter_)]
+    _, sums = clf.label_sums()
+    return [d / record["n_selected"] for d, record in zip(sums.doubts.tolist(), clf.history_)]

@@ -6,26 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from fewlabel._core.arrays import Bools
 from fewlabel.assess.assessment import FitAssessment
 from fewlabel.assess.audit_plans import allowed_wrong, checks_needed
 from fewlabel.assess.error_estimate import ErrorEstimate
 from fewlabel.assess.limits import Share
 from fewlabel.report.fit_view import FitView
 
-MAX_ERRORS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3)
-"""Errors that one may want to live with; the report's slider goes over them."""
-
 
 def promise_of(view: FitView) -> dict[str, Any]:
     """The error estimate, the accepted labels, and the same for other errors to live with."""
     assessment: FitAssessment = view.clf.assessment_
-    curve = [_point(view, max_error) for max_error in max_errors(view)]
-    own = next(point for point in curve if point["max_error"] == view.max_error)
+    curve = [_point(view, level) for level in range(len(view.rule.max_errors))]
     return {
         "error": error_entry(assessment.error),
         "held_out": _held_out(view, assessment),
-        "accepted": own,
+        "accepted": curve[view.rule.own],
         "curve": curve,
     }
 
@@ -43,22 +38,10 @@ def error_entry(error: ErrorEstimate) -> dict[str, Any]:
     }
 
 
-def max_errors(view: FitView) -> list[float]:
-    """The errors of the curve, the report's own among them."""
-    return sorted({*MAX_ERRORS, view.max_error})
-
-
-def accepted_for(view: FitView, max_error: float) -> Bools:
-    """Which of the unlabelled rows are accepted for an error."""
-    rows = view.clf._transduction
-    accepted: Bools = view.clf.assessment_.promise.accepted(rows.initial, rows.labels, max_error)
-    return accepted
-
-
-def _point(view: FitView, max_error: float) -> dict[str, Any]:
-    accepted = accepted_for(view, max_error)
-    n, confidence = int(accepted.sum()), view.confidence[accepted]
-    expected = float(1.0 - confidence.mean()) if n else float("nan")
+def _point(view: FitView, level: int) -> dict[str, Any]:
+    sums, max_error = view.sums, view.rule.max_errors[level]
+    n = sums.n_accepted(level)
+    expected = float(1.0 - sums.confidence[: level + 1].sum() / n) if n else float("nan")
     # Accepted are the surest labels: no worse than all of them, where the mean doubt cannot be
     # matched with a very small error.
     if np.isfinite(view.clf.error_.value):
@@ -66,10 +49,10 @@ def _point(view: FitView, max_error: float) -> dict[str, Any]:
     return {
         "max_error": max_error,
         "n": n,
-        "share": n / len(accepted) if len(accepted) else float("nan"),
+        "share": n / view.n_unlabeled if view.n_unlabeled else float("nan"),
         "expected_error": expected,
         "expected_wrong": n * expected if n else 0.0,
-        "lowest_confidence": float(confidence.min()) if n else float("nan"),
+        "lowest_confidence": float(sums.lowest[: level + 1].min()) if n else float("nan"),
         **audit_checks(n, max_error, expected),
     }
 

@@ -15,17 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewlabel._core.arrays import Ints
-from fewlabel.assess.suggest import next_to_label
 from fewlabel.report.bounds_section import bounds_of
-from fewlabel.report.fit_view import FitView, pseudo_label_doubts
-from fewlabel.report.promise_section import accepted_for, max_errors, promise_of, share_entry
+from fewlabel.report.fit_view import FitView
+from fewlabel.report.promise_section import promise_of, share_entry
 from fewlabel.report.truth import Truth
 from fewlabel.report.voter_rows import voters_of
 from fewlabel.report.words import FEW_LABELS, TERMINATION, broken_statements, headline, warnings_of
 
 SCHEMA = 2
 MAX_CLASSES = 60  # shown one by one
-N_BINS = 20
 N_NEXT = 50
 
 ShowRows = Callable[[Ints], list[dict[str, str]]]
@@ -62,8 +60,8 @@ def summarize(
     -------
     summary : dict
     """
-    view = FitView.of(clf, max_error)
-    known = Truth.of(view, y_true) if y_true is not None else None
+    view = FitView.of(clf, max_error, y_true)
+    known = Truth.of(view)
     shown = _shown_classes(view)
     summary: dict[str, Any] = {
         "schema": SCHEMA,
@@ -72,8 +70,8 @@ def summarize(
         "data": {**_counts(view), **_columns(clf), **(data or {})},
         "settings": _settings(clf),
         "voters": voters_of(clf),
-        "promise": promise_of(view) if len(view.rows) else None,
-        "truth": known.summary(view) if known else None,
+        "promise": promise_of(view) if view.n_unlabeled else None,
+        "truth": known.summary() if known else None,
         "classes": _classes(view, known, shown),
         "rounds": _rounds(view, known),
         "bounds": bounds_of(view, known, shown),
@@ -94,17 +92,17 @@ def _made_by() -> dict[str, str]:
 
 
 def _counts(view: FitView) -> dict[str, Any]:
-    n, n_unlabeled = len(view.clf.labeled_iter_), len(view.rows)
-    accepted = int(view.accepted.sum())
+    n_labeled, n_unlabeled = len(view.given), view.n_unlabeled
+    accepted = view.sums.n_accepted(view.rule.own)
     return {
-        "n_rows": n,
-        "n_labeled": n - n_unlabeled,
+        "n_rows": n_labeled + n_unlabeled,
+        "n_labeled": n_labeled,
         "n_unlabeled": n_unlabeled,
         "n_classes": view.n_classes,
         "n_accepted": accepted,
         "accepted_share": accepted / n_unlabeled if n_unlabeled else math.nan,
-        "max_error": view.max_error,
-        "n_changed": int((view.initial_label != view.label).sum()),
+        "max_error": view.rule.max_error,
+        "n_changed": view.sums.n_changed,
     }
 
 
@@ -115,7 +113,7 @@ def _columns(clf: Any) -> dict[str, Any]:
 
 
 def _settings(clf: Any) -> dict[str, Any]:
-    pseudo_labeled = int((clf.labeled_iter_ > 0).sum())
+    pseudo_labeled = sum(record["n_selected"] for record in clf.history_)
     budget = clf.max_train
     return {
         "policy": clf.policy if isinstance(clf.policy, str) else str(clf.policy),
@@ -132,50 +130,44 @@ def _settings(clf: Any) -> dict[str, Any]:
 
 def _shown_classes(view: FitView) -> Ints:
     """All classes, or those with most labels if there are too many to show."""
-    counts = np.bincount(view.label, minlength=view.n_classes)
+    counts = view.sums.counts.sum(axis=(1, 2))
     most = np.argsort(-counts, kind="stable")[:MAX_CLASSES]
     return np.sort(most)
 
 
 def _classes(view: FitView, known: Truth | None, shown: Ints) -> list[dict[str, Any]]:
-    clf = view.clf
-    given = np.searchsorted(clf.classes_, clf.transduction_[clf.labeled_iter_ == 0])
-    n_given = np.bincount(given, minlength=view.n_classes)
-    masks = [accepted_for(view, error) for error in max_errors(view)] if len(view.rows) else []
+    clf, n_given = view.clf, np.bincount(view.given, minlength=view.n_classes)
     nothing = (None,) * view.n_classes
     errors = clf.error_.per_class or nothing
     shares = clf.error_.prevalence or nothing
+    levels = range(len(view.rule.max_errors)) if view.n_unlabeled else ()
     recalls = clf.error_.recall or nothing
     entries = []
     for j in shown:
-        mine = view.label == j
-
-        def histogram(chosen: Any) -> list[int]:
-            bins = np.histogram(view.confidence[chosen], bins=N_BINS, range=(0, 1))[0]
-            return [int(n) for n in bins]
-
+        mine = view.sums.counts[j]
+        n = int(mine.sum())
         entry: dict[str, Any] = {
             "name": str(clf.classes_[j]),
             "n_given": int(n_given[j]),
-            "n_labeled": int(mine.sum()),
-            "n_accepted": int((mine & view.accepted).sum()),
-            "error": share_entry(errors[j]) if mine.any() else None,
+            "n_labeled": n,
+            "n_accepted": int(mine[: view.rule.own + 1].sum()),
+            "error": share_entry(errors[j]) if n else None,
             "prevalence": share_entry(shares[j]),
             "recall": share_entry(recalls[j]) if n_given[j] >= FEW_LABELS else None,
-            "histogram": histogram(mine),
+            "histogram": mine.sum(axis=0).tolist(),
             # For each point of the promise's curve.
-            "accepted_histograms": [histogram(mine & mask) for mask in masks],
+            "accepted_histograms": [mine[: level + 1].sum(axis=0).tolist() for level in levels],
         }
         if known is not None:
-            entry["true_error"] = known.error(view.label, mine)
-            entry["true_accepted_error"] = known.error(view.label, mine & view.accepted)
+            entry["true_error"] = known.error(int(j))
+            entry["true_accepted_error"] = known.error(int(j), accepted=True)
         entries.append(entry)
     return entries
 
 
 def _rounds(view: FitView, known: Truth | None) -> list[dict[str, Any]]:
     shown = []
-    for record, doubt in zip(view.clf.history_, pseudo_label_doubts(view.clf)):
+    for record, doubt in zip(view.clf.history_, view.sums.doubts.tolist()):
         iteration = record["iteration"]
         entry = {
             "round": iteration,
@@ -184,19 +176,18 @@ def _rounds(view: FitView, known: Truth | None) -> list[dict[str, Any]]:
             "n_selected_per_class": record["n_selected_per_class"],
             "threshold_low": min(record["thresholds"]),
             "threshold_high": max(record["thresholds"]),
-            "estimated_error": doubt,
+            "estimated_error": doubt / record["n_selected"],
             "seconds": sum(v for k, v in record.items() if k.startswith("seconds_")),
         }
         if known is not None:
-            entry["true_error"] = known.error_of_round(view, iteration)
+            entry["true_error"] = known.error_of_round(iteration)
         shown.append(entry)
     return shown
 
 
 def _label_next(view: FitView, show_rows: ShowRows | None) -> dict[str, Any]:
     classes = view.clf.classes_
-    order, margins, gains = next_to_label(view.votes, N_NEXT)
-    rows, votes = view.rows[order], view.votes[order]
+    rows, votes, margins, gains = view.clf.next_rows(N_NEXT)
     best, second = np.argsort(-votes, axis=1, kind="stable")[:, :2].T
     cells = show_rows(rows) if show_rows is not None else [{} for _ in rows]
     entries = [

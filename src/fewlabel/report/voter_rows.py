@@ -27,8 +27,7 @@ def voters_of(clf: Any) -> dict[str, Any] | None:
     """
     if not hasattr(clf, "voters_"):
         return None
-    given = clf.labeled_iter_ == 0
-    codes = np.searchsorted(clf.classes_, clf.transduction_[given])
+    codes = clf._labeled_rows[1]
     votes = clf.initial_estimator_.held_out_votes_
     judged = can_be_judged(codes, clf.labeled_weight_) & votes.any(axis=1)
     n = int(judged.sum())

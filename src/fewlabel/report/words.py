@@ -28,6 +28,7 @@ GLOSSARY = {
     "held-out": "Not used for training, so that it shows what happens with rows not seen before.",
     "vote": "The share of the voters, weighted by Q, that choose a class.",
     "margin": "The vote for the label minus the vote for the runner-up.",
+    "recall": "The share of the rows of a class that get its label.",
     "threshold": "The vote that a row must reach to be pseudo-labelled; one for each class.",
     "weight Q": "How much of the vote a family of classifiers has earned on held-out rows.",
     "bound": "A number that the expected error does not exceed if the calibrated votes were the "

@@ -25,30 +25,25 @@ from fewlabel.assess.label_proba import CHOICES, given_label_proba
 from fewlabel.assess.transduction_bounds import transduction_bounds
 from fewlabel.bounds.table import Bound
 from fewlabel.bounds.votes import vote_matrix
+from fewlabel.chunks.encoded import EncodedLayout
 from fewlabel.chunks.executor import MemoryExecutor
 from fewlabel.chunks.loop import Outcome, Schedule, self_learn
+from fewlabel.chunks.rows import Rows
 from fewlabel.chunks.steps import Task
+from fewlabel.chunks.survey import survey_rows
 from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.encoding.frames import has_other_than_numbers
 from fewlabel.selection.learner import Learner
 from fewlabel.selection.policies import Policy, make_policy
 from fewlabel.selection.rounds import round_line
-from fewlabel.self_learning.statement import LabelStatements, RowSample
+from fewlabel.self_learning.chunked import MOST_UNLABELED, ChunkStatements, joined_with_sample
+from fewlabel.self_learning.statement import RowSample
 
 if TYPE_CHECKING:
     from fewlabel.report import Report
 
-OF_ROWS = (
-    "initial_votes_",
-    "labeled_iter_",
-    "pseudo_labels_",
-    "transduction_",
-    "transduction_proba_",
-)
-"""Attributes with an entry for each row, which a fit on rows in chunks does not leave behind."""
 
-
-class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
+class SelfLearner(ChunkStatements, ClassifierMixin, BaseEstimator):
     """Base class of the self-learning estimators.
 
     A subclass says how rows are checked (``_checked_rows``) and who learns: its ``fit`` makes a
@@ -107,6 +102,29 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
         encoder: TableEncoder = clone(self.table)
         return encoder
 
+    def _encoded_chunks(self, X: Any, rows: Rows, seed: int) -> tuple[Any, Any]:
+        """Labelled rows as numbers, and what brings chunks into the same form.
+
+        An encoder is fitted on the labelled rows and a random sample of the others.
+        """
+        layout, self.table_encoder_ = rows.layout_like(X), self._table_encoder(X)
+        if self.table_encoder_ is None:
+            return X, layout
+        with rows.opened(layout) as executor:
+            survey = survey_rows(executor, rows.missing_label, seed=seed, n_features=None)
+        seen, n = joined_with_sample(X, survey), n_rows(X)
+        marker: Any = self.table_encoder_.missing_label
+        if marker is None or (isinstance(marker, str) and marker == "auto"):
+            marker = np.nan
+        y = np.array([1.0] * n + [marker] * (n_rows(seen) - n), dtype=object)
+        encoded = self.table_encoder_.fit_transform(seen, y)
+        return take_rows(encoded, np.arange(n)), self._chunk_layout(layout)
+
+    def _chunk_layout(self, layout: Any) -> Any:
+        """What brings chunks that have this layout into the form that the estimator votes on."""
+        encoder = getattr(self, "table_encoder_", None)
+        return layout if encoder is None else EncodedLayout(layout, encoder)
+
     # --- fitting -----------------------------------------------------------------------------
 
     def _seeds(self) -> tuple[int, int]:
@@ -161,7 +179,7 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
         self._keep_rows(X, codes, executor.chunk)
         initial, votes = executor.chunk["initial"], executor.chunk["votes"]
         self._transduction = Transduction(initial, votes, named, given)
-        self._assessment = self._paper_bounds = self._sample = None
+        self._assessment = self._paper_bounds = self._on_disk = self._sample = None
         return self
 
     def _task(
@@ -266,6 +284,9 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
         --------
         error_ : the estimate to read first.
         """
+        check_is_fitted(self)
+        if self._on_disk is not None and X is None and y is None and not options:
+            return self._on_disk.bounds(self.paper_bounds_.held_out)
         return transduction_bounds(self._in_memory(), X, y, **options)
 
     def report(
@@ -283,11 +304,8 @@ class SelfLearner(LabelStatements, ClassifierMixin, BaseEstimator):
         """
         from fewlabel.report import Report
 
-        return Report.of(self._in_memory(), y_true=y_true, max_error=max_error, title=title)
-
-
-MOST_UNLABELED = 1_000
-"""Unlabelled rows that are kept for the statement of error."""
+        check_is_fitted(self)
+        return Report.of(self, y_true=y_true, max_error=max_error, title=title)
 
 
 def _sample(X: Any, unlabeled: Ints, seed: int) -> RowSample:

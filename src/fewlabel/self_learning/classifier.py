@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,20 +12,16 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from fewlabel._core.arrays import Ints
 from fewlabel._core.checks import check_weights
 from fewlabel._core.scikit import (
     HasMethods,
     StrOptions,
     check_features,
     indexable_rows,
-    n_rows,
     routed_fit_params,
     take_rows,
 )
-from fewlabel._core.targets import UNLABELED, encode_target
-from fewlabel.assess.assessment import HeldOut, SelfLearned, Transduction, paper_bounds
-from fewlabel.assess.calibration import bounding_power
+from fewlabel.assess.assessment import HeldOut, SelfLearned
 from fewlabel.assess.error_estimate import Labels
 from fewlabel.assess.held_out import (
     can_be_judged,
@@ -34,21 +29,13 @@ from fewlabel.assess.held_out import (
     rows_with_weight,
     unequal,
 )
-from fewlabel.bounds.transductive import transductive_bound
-from fewlabel.chunks.labeling import named_label_proba
 from fewlabel.chunks.local import as_rows
-from fewlabel.chunks.loop import self_learn
 from fewlabel.chunks.rows import Rows
-from fewlabel.chunks.source import check_out, result_folder
-from fewlabel.chunks.steps import Finished, RowSample
 from fewlabel.selection.learner import EstimatorLearner, default_forest, warn_if_unweighted
 from fewlabel.selection.policies import Policy
-from fewlabel.self_learning.base import OF_ROWS, SelfLearner
+from fewlabel.self_learning.base import SelfLearner
+from fewlabel.self_learning.chunked import ChunkedFit
 from fewlabel.self_learning.cross_fit import cross_fitted_errors
-
-MAX_TRAIN = 100_000
-"""Pseudo-labelled rows in a training set if rows are in chunks and ``max_train`` is not given:
-memory has to be bounded."""
 
 
 class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
@@ -285,68 +272,21 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         self, X: Any, y: ArrayLike, rows: Rows, sample_weight: ArrayLike | None
     ) -> Self:
         """Algorithm 1 on labelled rows in memory and unlabelled rows in chunks."""
-        label_proba = named_label_proba(self.label_proba)
-        self.table_encoder_ = None
-        if rows.out is not None:
-            check_out(rows.out)  # now, not after hours of work
+        seed, sample_seed = self._seeds()
+        if self.estimator is None or isinstance(self.estimator, str):
+            X, layout = self._encoded_chunks(X, rows, sample_seed)
+        else:
+            self.table_encoder_, layout = None, rows.layout_like(X)
         X = self._checked_rows(X, reset=True)
         codes = self._codes_of_labeled(X, y)
         weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
         self.labeled_weight_ = unequal(weight)
-        seed, sample_seed = self._seeds()
-        learner = EstimatorLearner(self._base_estimator(seed))
+        base = self._base_estimator(seed)
+        learner = EstimatorLearner(base)
+        self._fitted_with, self._only_initial = (base, sample_seed), False
         partitions = rows.train == "partitions" and learner.is_forest
-        self._labeled_rows = X, codes
-        self._unlabeled_sample = None
-        self._only_initial = True  # rows in chunks are not here to run self-learning again
-        max_train = self.max_train or MAX_TRAIN
-        own = {"partitions": partitions, "power": self._bounding_power}
-        schedule = self._schedule(sample_seed, max_train, **own)
-        task = replace(
-            self._task(X, codes, weight, learner, label_proba),
-            resolution=rows.resolution,
-            search_resolution=_search_resolution(rows.resolution, schedule.policy),
-            missing_label=rows.missing_label,
-            seed=sample_seed,
-        )
-        for name in OF_ROWS:  # an earlier fit must not speak for this one
-            if hasattr(self, name):
-                delattr(self, name)
-        layout = rows.layout_like(X)
-        with rows.opened(layout) as executor, result_folder(rows.out) as folder:
-            outcome = self_learn(executor, task, schedule, folder)
-        rows.n_unlabeled = outcome.n_unlabeled
-        self._keep_outcome(outcome)
-        self._keep_sample(outcome.finished, label_proba)
-        return self
-
-    def _codes_of_labeled(self, X: Any, y: ArrayLike) -> Ints:
-        """Class codes of rows that must all have a label; sets ``classes_``."""
-        codes, self.classes_ = encode_target(y, self.missing_label)
-        if len(codes) != n_rows(X) or (codes == UNLABELED).any():
-            raise ValueError(
-                f"With `unlabeled`, X and y are the labelled rows only: a label for each row of X. "
-                f"Got {n_rows(X)} rows and {int((codes != UNLABELED).sum())} labels."
-            )
-        return codes
-
-    def _bounding_power(self, initial: Any) -> float:
-        self.initial_estimator_ = initial
-        codes, held_out = self._held_out().judged
-        return bounding_power(held_out, codes)
-
-    def _keep_sample(self, finished: Finished, label_proba: str) -> None:
-        """The assessment of rows in chunks: by a sample of them, TB by the statistics of all."""
-        none = np.empty((0, len(self.classes_)))
-        sample = finished.sample or RowSample(np.empty(0), none, none)
-        self._transduction = Transduction(sample.initial, sample.votes, label_proba)
-        self._assessment = None
-        bound = None
-        if finished.statistics is not None:
-            bound = transductive_bound(finished.statistics, tight=True)
-        self._paper_bounds = replace(
-            paper_bounds(self._held_out(), self._transduction), bound=bound
-        )
+        how = ChunkedFit(rows, layout, lambda survey: learner, sample_seed, partitions)
+        return self._learn_chunks(X, codes, weight, how)
 
     # --- scikit-learn ------------------------------------------------------------------------
 
@@ -365,17 +305,3 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._base_estimator(0)).input_tags
         return tags
-
-
-def _search_resolution(of_rows: int | None, policy: Any) -> int | None:
-    """Bins of the statistics that a policy sees: its own number, if the rows leave that open."""
-    wanted: int | None = getattr(policy, "resolution", None)
-    if of_rows is None or wanted is None:
-        return wanted if of_rows is None else of_rows
-    if wanted < 1 or of_rows % wanted:  # bins can be joined, not divided
-        raise ValueError(
-            f"The rows have resolution={of_rows}, which cannot be put into the {wanted} bins of "
-            f"{type(policy).__name__}. Give it to one of them only, or to the rows a multiple of "
-            f"{wanted}."
-        )
-    return of_rows

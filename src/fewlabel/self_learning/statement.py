@@ -24,10 +24,14 @@ from fewlabel.assess.assessment import (
 from fewlabel.assess.audit import Audit, audit
 from fewlabel.assess.audit_draws import audit_sample
 from fewlabel.assess.audit_plans import Plan
+from fewlabel.assess.calibration import for_bounds
 from fewlabel.assess.error_estimate import ErrorEstimate, Labels
 from fewlabel.assess.held_out import rows_with_weight
+from fewlabel.assess.label_sums import LabelRule, LabelSums, PseudoLabels
+from fewlabel.assess.prevalence import with_shares
 from fewlabel.assess.sampling_checks import check_sampling
-from fewlabel.assess.suggest import next_to_label
+from fewlabel.assess.suggest import NextRows
+from fewlabel.assess.transduction_bounds import true_codes
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.chunks.source import join_rows
 
@@ -52,9 +56,12 @@ class LabelStatements:
     """
 
     labels: Labels
+    missing_label: Any
     classes_: NDArray[Any]
     labeled_iter_: Ints
     labeled_weight_: Floats | None
+    pseudo_labels_: NDArray[Any]
+    n_iter_: int
     transduction_: NDArray[Any]
     transduction_proba_: Floats
     estimator_: Any
@@ -105,7 +112,9 @@ class LabelStatements:
             votes = self._transduction.initial[sample.positions]
             given = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
             shares = np.array([share.value for share in found.error.prevalence])
-            weight = found.promise.rule.label_proba(votes) @ (given / np.maximum(shares, 1e-6))
+            # Calibrated by the held-out rows: confidence is scaled to the error of all labels.
+            proba = with_shares(for_bounds(votes, self.paper_bounds_.power), shares)
+            weight = proba @ (given / np.maximum(shares, 1e-6))
         check = check_sampling(
             join_rows([labeled, sample.X]),
             np.arange(len(codes) + len(sample.positions)) < len(codes),
@@ -307,6 +316,35 @@ class LabelStatements:
         rows: Bools = self._in_memory().labeled_iter_ != 0
         return rows if max_error is None else rows & self.accept(max_error)
 
+    def label_sums(
+        self, max_error: float = 0.05, *, y_true: ArrayLike | None = None
+    ) -> tuple[LabelRule, LabelSums]:
+        """Counts of the labels of the unlabelled rows, which a report shows.
+
+        Parameters
+        ----------
+        max_error : float, default=0.05
+            As in :meth:`accept`.
+        y_true : array-like of shape (n_samples,), optional
+            True labels as far as they are known.
+        """
+        unlabeled = np.flatnonzero(self._in_memory().labeled_iter_ != 0)
+        rule, rows = LabelRule.of(self.assessment_.promise, max_error), self._transduction
+        rounds = self.labeled_iter_[unlabeled]
+        codes = np.full(len(unlabeled), -1)
+        codes[rounds > 0] = np.searchsorted(self.classes_, self.pseudo_labels_)
+        known = None if y_true is None else true_codes(self, y_true, unlabeled)
+        verdicts = rule.judge(rows.initial, rows.labels)
+        pseudo = PseudoLabels(rounds, codes)
+        return rule, LabelSums.of(
+            rows.labels, rows.initial, verdicts, rule, pseudo, self.n_iter_, known
+        )
+
+    def next_rows(self, n: int = 20) -> NextRows:
+        """Unlabelled rows whose label would teach most, with their votes; see :meth:`suggest`."""
+        unlabeled = np.flatnonzero(self._in_memory().labeled_iter_ != 0)
+        return NextRows.of(self.transduction_proba_[unlabeled], unlabeled, n)
+
     def suggest(self, n: int = 20, X: Any = None) -> Ints:
         """Rows of ``fit`` whose label would teach most, the best first.
 
@@ -329,21 +367,20 @@ class LabelStatements:
         audit_sample : Rows to check the result by, which must be drawn at random.
         fewlabel.labeling.next_rows : The same with random rows mixed in, for a loop of one's own.
         """
-        unlabeled = np.flatnonzero(self._in_memory().labeled_iter_ != 0)
-        if X is not None:
-            from fewlabel.labeling.choose import next_rows
-            from fewlabel.labeling.space import row_space
+        if X is None:
+            return self.next_rows(n).rows
+        from fewlabel.labeling.choose import next_rows
+        from fewlabel.labeling.space import row_space
 
-            return next_rows(
-                row_space(self._checked_rows(X, reset=False)),
-                self.transduction_proba_,
-                n,
-                known=self.labeled_iter_ == 0,
-                n_classes=len(self.classes_),
-                random_share=0.0,
-            ).rows
-        rows: Ints = unlabeled[next_to_label(self.transduction_proba_[unlabeled], n).rows]
-        return rows
+        known = self._in_memory().labeled_iter_ == 0
+        return next_rows(
+            row_space(self._checked_rows(X, reset=False)),
+            self.transduction_proba_,
+            n,
+            known=known,
+            n_classes=len(self.classes_),
+            random_share=0.0,
+        ).rows
 
     def _in_memory(self) -> Self:
         check_is_fitted(self)

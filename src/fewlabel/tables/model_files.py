@@ -72,7 +72,7 @@ def save(clf: Any, path: str | Path, *, target: str = "target") -> None:
     >>> import numpy as np
     >>> import fewlabel
     >>> X = np.r_[np.zeros((20, 2)), np.ones((20, 2))] + 0.1 * np.eye(2)[np.arange(40) % 2]
-    >>> y = np.where(np.arange(40) % 4 == 0, np.arange(40) // 20, -1)
+    >>> y = np.where(np.arange(40) % 5 == 0, np.arange(40) // 20, -1)
     >>> clf = fewlabel.SelfLearningClassifier(random_state=0).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     fewlabel.save(clf, pathlib.Path(folder, "model.skops"))

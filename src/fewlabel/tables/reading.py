@@ -7,16 +7,22 @@ decided in :mod:`fewlabel.encoding`.
 
 from __future__ import annotations
 
-import csv
 import io
-from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.errors import UserError, shorten
 from fewlabel.encoding.cells import NOTATIONS
 from fewlabel.encoding.frames import DECIMAL, DELIMITER
+from fewlabel.tables.csv_reading import (
+    BYTE_ORDER_MARK,
+    MARK,
+    as_utf8,
+    check_names,
+    header,
+    read_csv,
+)
 from fewlabel.tables.csv_writing import write_csv
 from fewlabel.tables.typed_formats import (
     read_excel,
@@ -62,10 +68,6 @@ _ELSEWHERE = {
     ".pkl": "a pickle",
     ".zip": "a zip",
 }
-_DELIMITERS = ",;\t|"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# A table remembers, among what it says about itself, how its text was written.
-_MARK = b"fewlabel:byte-order-mark"
 _READERS = {
     "json": read_json,
     "jsonl": read_jsonl,
@@ -87,8 +89,6 @@ _MAGIC = {
     b"[": "json",
     b"{": "jsonl",
 }
-# One cell, or one row, may be as long as a block of the parser.
-_BLOCK_BYTES = 64 * 2**20
 
 
 def table_format(path: Path) -> tuple[str, str]:
@@ -122,7 +122,7 @@ def read_table(path: Path, *, encoding: str = "utf-8") -> pa.Table:
     if not data:
         raise UserError(f"'{shorten(path)}' is empty.", "Check that it was saved completely.")
     table = _read_as(kind, data, path, encoding)
-    _check_names(table.column_names, path)
+    check_names(table.column_names, path)
     if table.num_rows == 0:
         raise UserError(f"'{shorten(path)}' has a header but no rows.", "Add the rows.")
     return table
@@ -130,9 +130,9 @@ def read_table(path: Path, *, encoding: str = "utf-8") -> pa.Table:
 
 def _read_as(kind: str, data: bytes, path: Path, encoding: str) -> pa.Table:
     if kind in ("csv", "tsv"):
-        return _read_csv(data, path, kind, encoding)
+        return read_csv(data, path, kind, encoding)
     if kind in ("json", "jsonl"):
-        data = _as_utf8(data, path, encoding)
+        data = as_utf8(data, path, encoding)
     return _READERS[kind](data, shorten(path))
 
 
@@ -149,7 +149,7 @@ def _standard_input() -> tuple[str, bytes]:
     data = sys.stdin.buffer.read()
     if data.startswith(b"\x1f\x8b"):
         data = gzip.decompress(data)
-    start = data[:100].removeprefix(_BYTE_ORDER_MARK).lstrip()
+    start = data[:100].removeprefix(BYTE_ORDER_MARK).lstrip()
     kind = next((kind for mark, kind in _MAGIC.items() if start.startswith(mark)), "csv")
     return kind, data
 
@@ -202,32 +202,17 @@ def _opener(compression: str) -> Callable[..., IO[bytes]]:
 # --- text ------------------------------------------------------------------------------------
 
 
-def _read_csv(data: bytes, path: Path, kind: str, encoding: str) -> pa.Table:
-    import pyarrow as pa
-    from pyarrow import csv as pa_csv
+def decompressed(file: Any, path: Path) -> IO[bytes]:
+    """An open file, or the name of a local one, that gives what was compressed."""
+    compression = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else ""
+    if compression == ".zst" and not isinstance(file, str):
+        import pyarrow as pa
 
-    style: dict[bytes, str] = {_MARK: "yes"} if data.startswith(_BYTE_ORDER_MARK) else {}
-    data = _as_utf8(data, path, encoding)
-    names, delimiter = _header(data, path, kind)
-    _check_names(names, path)
-    try:
-        table = pa_csv.read_csv(
-            io.BytesIO(data),
-            read_options=pa_csv.ReadOptions(
-                column_names=names,
-                skip_rows_after_names=1,
-                block_size=_BLOCK_BYTES,
-                use_threads=False,  # only then does an error name the row
-            ),
-            parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        raise _explained(str(error), path, open_quote=bool(data.count(b'"') % 2)) from error
-    _check_quotes(data, table, path)
-    return table.replace_schema_metadata(style | ({DELIMITER: delimiter} if kind == "csv" else {}))
+        return pa.CompressedInputStream(pa.PythonFile(file), "zstd")
+    if not compression and not isinstance(file, str):
+        opened: IO[bytes] = file
+        return opened
+    return _opener(compression)(file, "rb")
 
 
 def delimiter_of(table: pa.Table) -> str:
@@ -243,120 +228,12 @@ def with_notation(table: pa.Table, plan: Iterable[Column]) -> pa.Table:
     return table.replace_schema_metadata({**(table.schema.metadata or {}), DECIMAL: ","})
 
 
-def _as_utf8(data: bytes, path: Path, encoding: str) -> bytes:
-    name = shorten(path)
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff") and encoding == "utf-8":
-        raise UserError(f"'{name}' is UTF-16 text.", "Add --encoding utf-16.")
-    try:
-        if encoding.lower() not in ("utf-8", "utf8"):
-            data = data.decode(encoding).encode()
-    except LookupError as error:
-        raise UserError(
-            f"'{shorten(encoding)}' is not an encoding that Python knows.",
-            "Try latin-1, cp1252 or utf-16.",
-        ) from error
-    except UnicodeError as error:
-        raise UserError(
-            f"'{name}' is not {encoding} text ({error}).", "Try another --encoding."
-        ) from error
-    if b"\x00" in data:
-        raise UserError(
-            f"'{name}' holds zero bytes: it is not a text table.",
-            "Save the table as UTF-8 CSV, or check the file's ending.",
-        )
-    return data.removeprefix(_BYTE_ORDER_MARK)
-
-
-def _not_utf8(path: Path) -> UserError:
-    return UserError(
-        f"'{shorten(path)}' is not UTF-8 text.",
-        "Save it as UTF-8, or add --encoding latin-1 (or cp1252, …) for what it is.",
-    )
-
-
-def _header(data: bytes, path: Path, kind: str) -> tuple[list[str], str]:
-    """Column names, and the delimiter that splits the first line into most of them."""
-    # A view of the first lines; the header may contain quoted line breaks.
-    start = data[: 2**20]
-    try:
-        text = start[: max(start.rfind(b"\n"), start.rfind(b"\r")) + 1 or None].decode()
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path) from error
-    candidates = "\t" if kind == "tsv" else _DELIMITERS
-    limit = csv.field_size_limit(2**31 - 1)  # a setting of the whole process: put back at once
-    try:
-        # newline="": old files end their lines with a carriage return alone.
-        headers = {
-            d: next(csv.reader(io.StringIO(text, newline=""), delimiter=d), []) for d in candidates
-        }
-    finally:
-        csv.field_size_limit(limit)
-    delimiter = max(candidates, key=lambda d: len(headers[d]))
-    names = headers[delimiter]
-    if not any(name.strip() for name in names):
-        raise UserError(
-            f"The first line of '{shorten(path)}' is blank; it must name the columns.",
-            "Put the column names into the first line.",
-        )
-    return names, delimiter
-
-
-def _explained(message: str, path: Path, *, open_quote: bool) -> UserError:
-    name = shorten(path)
-    if "invalid UTF8" in message:
-        return _not_utf8(path)
-    if "straddl" in message:
-        return UserError(
-            f"'{name}' has a row longer than {_BLOCK_BYTES // 2**20} MiB.",
-            "Look for a quotation mark that is never closed, or drop the long column.",
-        )
-    what = shorten(message.removeprefix("CSV parse error: "), 160)
-    if open_quote:
-        return UserError(
-            f"'{name}' has a quotation mark that is never closed: {what}",
-            "Close the quotation mark, or double it if it is part of the text.",
-        )
-    return UserError(
-        f"'{name}' is not a regular table: {what}",
-        "Every row needs as many cells as the first line; put cells that contain the separator "
-        'into quotes ("like, this").',
-    )
-
-
-def _check_quotes(data: bytes, table: pa.Table, path: Path) -> None:
-    # In a well-formed file quotes come in pairs. One left open swallows all that follows into one
-    # cell of the last row, which would otherwise be lost without a word.
-    if data.count(b'"') % 2 and table.num_rows:
-        last = [column[-1].as_py() or "" for column in table.columns]
-        if any("\n" in cell or "\r" in cell for cell in last):
-            raise UserError(
-                f"'{shorten(path)}' has a quotation mark that is never closed: row "
-                f"{table.num_rows} swallows the rest of the file.",
-                "Close the quotation mark.",
-            )
-
-
-def _check_names(names: list[str], path: Path) -> None:
-    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
-    if repeated:
-        raise UserError(
-            f"Columns of '{shorten(path)}' have the same name: {listing(repeated)}.",
-            "Give every column a name of its own in the first line.",
-        )
-    if len(names) < 2:
-        raise UserError(
-            f"'{shorten(path)}' has one column only ({listing(names)}).",
-            "A table needs the target and at least one other column; check the separator "
-            "(comma, semicolon, tab or |).",
-        )
-
-
 def column_names(path: Path) -> list[str]:
     """Names of the columns of a text table, for shell completion: nothing if they are not clear."""
     try:
         kind, compression = table_format(path)
         with _opener(compression)(path, "rb") as file:
-            return _header(file.read(2**16), path, kind)[0] if kind in ("csv", "tsv") else []
+            return header(file.read(2**16), path, kind)[0] if kind in ("csv", "tsv") else []
     except (UserError, OSError, EOFError):
         return []
 
@@ -379,8 +256,8 @@ def write_to(table: pa.Table, file: IO[bytes], kind: str) -> None:
         _WRITERS[kind](_without_style(table), file)
         return
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    if _MARK in (table.schema.metadata or {}):
-        text.write(_BYTE_ORDER_MARK.decode())
+    if MARK in (table.schema.metadata or {}):
+        text.write(BYTE_ORDER_MARK.decode())
     decimal = (table.schema.metadata or {}).get(DECIMAL, b".").decode()
     write_csv(table, text, "\t" if kind == "tsv" else delimiter_of(table) or ",", decimal)
     text.flush()
@@ -392,6 +269,6 @@ def _without_style(table: pa.Table) -> pa.Table:
     kept = {
         key: value
         for key, value in (table.schema.metadata or {}).items()
-        if key not in (DECIMAL, DELIMITER, _MARK)
+        if key not in (DECIMAL, DELIMITER, MARK)
     }
     return table.replace_schema_metadata(kept or None)

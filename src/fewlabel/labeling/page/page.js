@@ -73,7 +73,13 @@ async function refresh() {
     if (state.phase !== phase || (card === null && state.check?.outcome !== "proved")) {
       const changed = state.phase !== phase;
       phase = state.phase;
-      if (changed || !waiting) await once(async () => show((await ask("next")).card));
+      if (changed || !waiting) {
+        await once(async () => {
+          const next = (await ask("next")).card;
+          // A row that is being answered stays, with what was typed.
+          if (next?.row !== card?.row || next?.why !== card?.why) show(next);
+        });
+      }
       if (changed && phase === "check") {
         say("Now the check. The labels are final; rows are drawn at random to see how many are wrong.");
       }

@@ -1,0 +1,87 @@
+"""``fewlabel fit`` and ``predict`` of tables that are read in pieces, with results in a folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fewlabel._core.atomic import Outputs, check_new_folder
+from fewlabel._core.errors import UserError, shorten
+from fewlabel.chunks.files import is_address
+from fewlabel.cli.big_tables import fit_files, predict_files
+from fewlabel.cli.commands import Wanted, checked_names, tell_fit, tell_predicted
+from fewlabel.cli.console import Console
+from fewlabel.cli.workflow import FitOptions, PredictOptions
+from fewlabel.report import render
+from fewlabel.tables.model_files import TableModel, load_model, save_model
+from fewlabel.tables.streaming import TableFiles, address_of
+
+
+def fit_files_command(
+    console: Console, table: Path, options: FitOptions, wanted: Wanted, scheduler: str | None
+) -> None:
+    """Fit on a table in pieces, and write a folder with the labelled table."""
+    model, report, force = wanted.model, wanted.report, wanted.force
+    files = TableFiles.of(address_of(table), encoding=options.encoding)
+    out = _result_folder(wanted.out, table, "labelled", files, force=force)
+    kinds = checked_names(None, model, report, table)
+    others = [path for path in (model, report) if path is not None]
+    with Outputs(others, force=force, inputs=map(Path, files.local_names())) as outputs:
+        result = fit_files(files, options, out=out, scheduler=scheduler)
+        with _removed_if_failed(out):
+            console.progress("writing")
+            if model is not None:
+                save_model(result.model, outputs.path(model))
+            if report is not None:
+                text = render(result.summary, kinds["report"])
+                outputs.path(report).write_text(text, encoding="utf-8")
+    console.done()
+    written = {"out": out, "model": model, "report": report}
+    named = {key: str(path) for key, path in written.items() if path is not None}
+    tell_fit(console, result.summary, result.left_out, named)
+
+
+def _result_folder(
+    out: Path | None, table: Path, word: str, files: TableFiles, *, force: bool
+) -> Path:
+    """The folder of the results, which must be new."""
+    stem = files.title.partition(".")[0].strip("*?[]") or "table"
+    out = out or Path(f"{stem}-{word}")
+    if is_address(address_of(out)):
+        raise UserError(
+            f"'{shorten(address_of(out))}' is no folder of this machine.",
+            "Write to a folder here, and copy it.",
+        )
+    check_new_folder(out, force=force, source=table)
+    return out
+
+
+@contextmanager
+def _removed_if_failed(folder: Path) -> Iterator[None]:
+    """Labels without their model and report are half of what was asked for."""
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def predict_files_command(
+    console: Console,
+    model: Path,
+    table: Path,
+    options: PredictOptions,
+    *,
+    out: Path | None,
+    force: bool,
+) -> None:
+    """Predict a table in pieces, and write a folder with the labelled table."""
+    files = TableFiles.of(address_of(table), encoding=options.encoding)
+    out = _result_folder(out, table, "predicted", files, force=force)
+    console.progress("reading")
+    loaded: TableModel = console.noting(lambda: load_model(model))
+    found = predict_files(loaded, files, options, out=out, progress=console.progress)
+    console.done()
+    tell_predicted(console, found.counts, found.notes, out)

@@ -1,0 +1,108 @@
+"""Counts of labels that a report shows: those of chunks add up to those of all rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewlabel.assess.calibration import Confidence
+from fewlabel.assess.label_sums import N_BINS, LabelRule, LabelSums, PseudoLabels
+from fewlabel.assess.suggest import NextRows, next_to_label
+from fewlabel.assess.true_labels import check_some_known, known_labels
+
+K, ROUNDS = 3, 2
+RULE = LabelRule(
+    Confidence(2.0), Confidence(1.5), 0.05, (0.01, 0.05, 0.2), (float("inf"), 0.8, 0.55)
+)
+CLASSES = np.array(["a", "b", "c"])
+
+
+class Rows:
+    """Random rows with all that is counted of them."""
+
+    def __init__(self, seed: int, n: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.votes, self.initial = (rng.dirichlet(np.full(K, 0.4), n) for _ in range(2))
+        self.labels = self.votes.argmax(axis=1)
+        rounds = rng.choice([-1, 1, 2], n)
+        self.pseudo = PseudoLabels(rounds, np.where(rounds > 0, rng.integers(K, size=n), -1))
+        self.truth = rng.choice(np.array(["a", "b", "c", "d", None], dtype=object), n)
+        self.verdicts = RULE.judge(self.initial, self.labels)
+
+    def sums(self, rows: slice) -> LabelSums:
+        pseudo = PseudoLabels(self.pseudo.rounds[rows], self.pseudo.codes[rows])
+        verdicts = RULE.judge(self.initial[rows], self.labels[rows])
+        known = known_labels(self.truth[rows], CLASSES, None)
+        return LabelSums.of(
+            self.labels[rows], self.initial[rows], verdicts, RULE, pseudo, ROUNDS, known
+        )
+
+
+@given(st.integers(0, 10**6), st.integers(1, 60), st.integers(0, 60))
+def test_sums_of_parts_are_those_of_all_rows(seed, n, cut):
+    rows = Rows(seed, n)
+    whole = rows.sums(slice(None))
+    parts = LabelSums.merge([rows.sums(slice(cut)), rows.sums(slice(cut, None))])
+    np.testing.assert_array_equal(parts.counts, whole.counts)
+    np.testing.assert_array_equal(parts.lowest, whole.lowest)
+    np.testing.assert_allclose(parts.confidence, whole.confidence, atol=1e-12)
+    np.testing.assert_allclose(parts.doubts, whole.doubts, atol=1e-12)
+    assert parts.n_changed == whole.n_changed
+    assert parts.truth is not None
+    assert whole.truth is not None
+    for name in ("known", "wrong", "round_known", "round_wrong", "confusion"):
+        np.testing.assert_array_equal(getattr(parts.truth, name), getattr(whole.truth, name))
+    assert parts.truth.unknown == whole.truth.unknown
+    assert parts.truth.initial_wrong == whole.truth.initial_wrong
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40))
+def test_sums_are_what_counting_rows_gives(seed, n):
+    rows = Rows(seed, n)
+    sums = rows.sums(slice(None))
+    confidence = RULE.rule.of(rows.initial, rows.labels)
+    cautious = RULE.cautious.of(rows.initial, rows.labels)
+    for level, threshold in enumerate(RULE.thresholds):
+        accepted = cautious >= threshold
+        assert sums.n_accepted(level) == accepted.sum()
+        total = sums.confidence[: level + 1].sum()
+        assert total == pytest.approx(confidence[accepted].sum())
+        for c in range(K):
+            mine = accepted & (rows.labels == c)
+            bins = np.histogram(confidence[mine], bins=N_BINS, range=(0, 1))[0]
+            np.testing.assert_array_equal(sums.counts[c, : level + 1].sum(axis=0), bins)
+            assert sums.truth is not None
+            known = np.array([label is not None for label in rows.truth]) & mine
+            wrong = known & (rows.truth != CLASSES[c])
+            assert sums.truth.known[c, : level + 1].sum() == known.sum()
+            assert sums.truth.wrong[c, : level + 1].sum() == wrong.sum()
+    for k in range(ROUNDS):
+        chosen = rows.pseudo.rounds == k + 1
+        doubt = 1 - RULE.rule.of(rows.initial[chosen], rows.pseudo.codes[chosen])
+        assert sums.doubts[k] == pytest.approx(doubt.sum())
+    assert sums.n_changed == (rows.initial.argmax(axis=1) != rows.labels).sum()
+    assert sums.truth is not None
+    assert sums.truth.unknown == Counter("d" for label in rows.truth if label == "d")
+
+
+@given(st.integers(0, 10**6), st.integers(1, 30), st.integers(0, 30), st.integers(1, 10))
+def test_the_best_rows_of_parts_are_the_best_of_all(seed, n, cut, most):
+    votes = np.random.default_rng(seed).multinomial(4, np.full(K, 1 / K), n) / 4  # with ties
+    rows = np.arange(n)
+    parts = [NextRows.of(votes[:cut], rows[:cut], most), NextRows.of(votes[cut:], rows[cut:], most)]
+    found = NextRows.merge(parts, most)
+    np.testing.assert_array_equal(found.rows, next_to_label(votes, most).rows)
+    np.testing.assert_array_equal(found.votes, votes[found.rows])
+
+
+def test_true_labels_that_no_class_knows_are_refused():
+    truth = np.array(["x", None], dtype=object)
+    with pytest.raises(ValueError, match="Write both alike"):
+        check_some_known(known_labels(truth, CLASSES, "auto"), truth, CLASSES)
+    with_marker = known_labels(np.array([0, -1, 1, 7]), np.array([0, 1]), "auto")
+    assert with_marker.position.tolist() == [0, 2, 3]  # -1 says that nothing is known
+    assert with_marker.codes.tolist() == [0, 1, -1]
