@@ -309,7 +309,7 @@ def workers_table(log: Log) -> str:
 
 def projection_table(log: Log) -> str:
     """What 10⁹ rows on 100 workers would take: computed, not measured."""
-    start, slope = line(log.of("memory"))
+    _, slope = line(log.of("memory"))
     costs = {record["what"]: record for record in log.of("cost")}
     voters = {names: [costs[name] for name in names if name in costs] for names in (FAST, KEPT)}
     # Every family votes on all rows in the first and in the last pass.
@@ -324,7 +324,6 @@ def projection_table(log: Log) -> str:
     each_pass = f"{partitions * statistics / 2**30:.1f} GiB a pass"
     rows = [
         ("work on the rows, all workers at once", *work, "with rows"),
-        ("training and the statement of error", _time(start), "longer", "not at all"),
         (f"scheduler: {tasks:,.0f} tasks", *[_time(tasks * task)] * 2, "with partitions"),
         (
             f"statistics of {partitions:,} partitions, {statistics / 2**10:.0f} KiB each",
