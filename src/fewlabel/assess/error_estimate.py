@@ -242,8 +242,7 @@ def assess_labels(
 
     confidence, cautious = match(value), match(value + _CAUTION * (high - value))
     per_class = class_errors(judged, predicted, confidence.of(first, predicted), trained_share)
-    recall = class_recalls(rows, first.shape[1], trained_share)
-    by_class = (per_class, judged.prevalence, recall)
+    by_class = (per_class, judged.prevalence, class_recalls(rows, first.shape[1], trained_share))
     estimate = ErrorEstimate(value, low, high, n_judged, assumes, *by_class)
     return Assessment(estimate, confidence, cautious)
 
