@@ -111,7 +111,10 @@ class LabelStatements:
             votes = self._transduction.initial[sample.positions]
             given = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
             shares = np.array([share.value for share in found.error.prevalence])
-            proba = with_shares(found.promise.rule.label_proba(votes), shares)
+            proba = found.promise.rule.label_proba(votes)
+            if getattr(self, "priors", None) is not None:
+                # Sharper than confidence, which is flattened to the cautious estimate of the error.
+                proba = with_shares(self.label_proba_[sample.positions], shares)
             weight = proba @ (given / np.maximum(shares, 1e-6))
         check = check_sampling(
             join_rows([labeled, sample.X]),
