@@ -42,7 +42,8 @@ how its parts were chosen and what each brings. It is written by
   vectors), or of the discriminants (shrunk LDA).
 - **Many rows**: with more than 20,000 unlabelled rows a sample of that size carries the graphs; all
   others vote by their ten nearest neighbours among them, as new rows do. With `faiss`
-  (`pip install 'fewlabel[graph]'`) the search for neighbours is approximate where it is long.
+  (`pip install 'fewlabel[graph]'`) the search for neighbours among 15,000 rows or more is
+  approximate.
 - **Held-out votes**: the forest is judged out of bag; graphs whose metric knows no label hide the
   labels of one fold after the other in a single product; all others are cross-fitted on the same
   five folds, extra trees with 40 trees a fold, semi-supervised ones with 1,000 unlabelled rows.
