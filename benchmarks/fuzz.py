@@ -62,7 +62,8 @@ def run(case: Case, folder: Path) -> tuple[Answer, str]:
         (folder / name).write_bytes(data)
     answer = in_process(case.args, folder)
     answer.left = sorted(p.name for p in folder.iterdir() if p.name.startswith("."))
-    changed = [n for n, data in case.files.items() if (folder / n).read_bytes() != data]
+    read = {name: data for name, data in case.files.items() if name not in case.written}
+    changed = [name for name, data in read.items() if (folder / name).read_bytes() != data]
     if answer.code < 0 or answer.code >= 70:
         return answer, f"the process died ({answer.code})"
     if answer.seconds > SECONDS:
@@ -168,10 +169,15 @@ def good_files(folder: Path) -> dict[str, bytes]:
         answer = in_process(args, folder)
         if answer.code != 0:
             raise SystemExit(f"The good table could not be fitted: {answer.text}")
-    args = ["audit", "model.csv", "--draw", "12", "--all", "--seed", "1", "--out", "checks.csv"]
-    answer = in_process(args, folder)
-    if answer.code != 0:
-        raise SystemExit(f"Nothing could be drawn from the good table: {answer.text}")
+    (folder / "tasks.json").write_text(json.dumps([_task(row) for row in range(20, 30)]))
+    for args in (
+        ["audit", "model.csv", "--draw", "12", "--all", "--seed", "1", "--out", "checks.csv"],
+        ["label", "t.csv", "--target", "y", "--store", "s.sqlite", "--import", "tasks.json"],
+        ["label", "t.csv", "--target", "y", "--store", "s.sqlite", "--export", "answers.csv"],
+    ):
+        answer = in_process(args, folder)
+        if answer.code != 0:
+            raise SystemExit(f"{args} failed: {answer.text}")
     read = {
         "table": "t.csv",
         "model": "model.skops",
@@ -179,8 +185,19 @@ def good_files(folder: Path) -> dict[str, bytes]:
         "report": "model.json",
         "labelled": "model.csv",
         "checks": "checks.csv",
+        "answers.json": "tasks.json",
+        "answers.csv": "answers.csv",
+        "store": "s.sqlite",
     }
     return {key: (folder / name).read_bytes() for key, name in read.items()}
+
+
+def _task(row: int) -> dict[str, object]:
+    """A labelled task as Label Studio exports it."""
+    choice = {"choices": [["small", "large"][row % 2]]}
+    result = {"from_name": "label", "to_name": "row", "type": "choices", "value": choice}
+    annotation = {"completed_by": 1, "was_cancelled": False, "result": [result]}
+    return {"id": row, "data": {"fewlabel_row": row}, "annotations": [annotation]}
 
 
 # --- the run ---------------------------------------------------------------------------------

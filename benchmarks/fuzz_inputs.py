@@ -21,6 +21,8 @@ class Case:
     files: dict[str, bytes]
     args: list[str]
     out: str = ""
+    written: tuple[str, ...] = ()
+    """Files that the command may change."""
 
 
 _ODD = [
@@ -257,6 +259,28 @@ def _odd_cells(data: bytes, rng: random.Random) -> bytes:
     return text.getvalue().encode()
 
 
+def label_case(rng: random.Random, made: dict[str, bytes]) -> Case:
+    """Answers of other people, or a file of stored answers, with odd cells or changed bytes."""
+    files = {"t.csv": made["table"]}
+    args = ["label", "t.csv", "--target", "y", "--store", "s.sqlite"]
+    kind = rng.choice(["csv", "json", "store"])
+    if kind == "store":
+        files["s.sqlite"] = changed_bytes(made["store"], rng)
+        return Case("label", files, [*args, "--export", "out.csv"], written=("s.sqlite",))
+    data = made[f"answers.{kind}"]
+    if kind == "csv":
+        data = _odd_cells(data, rng)
+    else:
+        tasks = json.loads(data)
+        for _ in range(rng.randint(0, 3)):
+            tasks = changed_json(tasks, rng)
+        data = json.dumps(tasks).encode()
+    if rng.random() < 0.3:
+        data = changed_bytes(data, rng)
+    files[f"a.{kind}"] = data
+    return Case("label", files, [*args, "--import", f"a.{kind}", "--export", "out.csv"])
+
+
 def columns_case(rng: random.Random, made: dict[str, bytes]) -> Case:
     """What is said of the columns of an odd table, with a kind that a user names."""
     columns = _columns(rng)
@@ -273,8 +297,9 @@ def columns_case(rng: random.Random, made: dict[str, bytes]) -> Case:
 KINDS: list[tuple[float, Callable[[random.Random, dict[str, bytes]], Case]]] = [
     (0.35, table_case),
     (0.25, model_case),
-    (0.15, audit_case),
-    (0.1, columns_case),
+    (0.12, audit_case),
+    (0.08, columns_case),
+    (0.05, label_case),
     (0.1, report_case),
     (0.05, votes_case),
 ]

@@ -142,7 +142,7 @@ def stopped(command: Command, source: Path, rng: random.Random, seconds: float) 
     os.kill(child, number)
     os.waitpid(child, 0)
     problem = _wrong(command, folder, before, old, may_leave=number not in _ASKED)
-    if not problem and number == signal.SIGKILL and command.name != "folder":
+    if not problem and number == signal.SIGKILL:
         problem = _again(command, folder)
     shutil.rmtree(folder, ignore_errors=True)
     return problem and f"{command.name}, {number.name} at {at or 'writing'}: {problem}"
@@ -178,6 +178,8 @@ def _wait(child: int, folder: Path, at: float | None, rng: random.Random) -> Non
 
 def _again(command: Command, folder: Path) -> str:
     """The next run ends well and removes what the killed one left."""
+    if command.name == "folder":  # a folder is never replaced
+        shutil.rmtree(folder / "labels", ignore_errors=True)
     answer = in_process([*command.args, "--force"], folder)
     left = [name for name in os.listdir(folder) if name.startswith(".")]
     if answer.code != 0:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fewlabel._core.atomic import Outputs, replaced
+from fewlabel._core.atomic import Outputs, new_folder, replaced
 from fewlabel._core.errors import UserError
 from support.cli_tools import environment
 
@@ -201,6 +201,25 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path):
         Outputs([target], force=True)
     assert target.read_text() == "new"
     assert sorted(tmp_path.iterdir()) == sorted([target, *others])
+
+
+def interrupted(target: Path) -> None:
+    with new_folder(target):
+        raise KeyboardInterrupt
+
+
+def test_a_folder_that_a_killed_process_left_is_removed(tmp_path: Path):
+    stale = tmp_path / ".rows.0123abcd.part"
+    stale.mkdir()
+    (stale / "part").write_text("half")
+    with new_folder(tmp_path / "rows") as folder:
+        assert not stale.exists()
+        (folder / "part").write_text("whole")
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(tmp_path / "rows")
+        assert folder.is_dir()  # of a process that lives
+    assert [path.name for path in tmp_path.iterdir()] == ["rows"]
+    assert (tmp_path / "rows" / "part").read_text() == "whole"
 
 
 def test_a_signal_at_the_entry_of_exit_leaves_nothing(tmp_path: Path):

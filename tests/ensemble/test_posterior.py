@@ -177,6 +177,7 @@ def test_no_other_q_has_a_smaller_gibbs_objective(errors, n_rows, inverse_temper
         assert least <= reference.gibbs_objective(other, errors, beta, prior) + 1e-10
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # scipy 1.15, clipped
 def test_gibbs_is_what_a_minimiser_finds():
     errors, prior, n_rows = np.array([0.1, 0.15, 0.3, 0.5]), np.array([0.1, 0.2, 0.3, 0.4]), 30
     answer = minimize(

@@ -6,6 +6,7 @@ import json
 import re
 import time
 import urllib.error
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,6 +159,13 @@ def test_imports_are_refused_as_a_whole(table, tmp_path):
     out.write_text("row,content,kind,label\n1,x,label,\n")
     with pytest.raises(UserError, match="Line 2 is no answer"):
         label_command(Console(), table, other)
+    out.write_text(f"row,content,kind,label\n{'1' * 5000},x,label,a\n")
+    with pytest.raises(UserError, match="Line 2 is no answer"):
+        label_command(Console(), table, other)
+    nested = out.with_suffix(".json")
+    nested.write_text("[" * 100_000)
+    with pytest.raises(UserError, match="cannot be read as JSON"):
+        label_command(Console(), table, replace(other, import_=nested))
     out.write_text("a,b\n1,2\n")
     with pytest.raises(UserError, match="no column 'row'"):
         label_command(Console(), table, other)

@@ -59,6 +59,21 @@ def test_other_files_are_refused(export):
         label_studio_answers(export)
 
 
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        3,
+        [3],
+        [{"result": 3}],
+        [{"result": [3]}],
+        [{"result": [{"from_name": "label", "type": "choices"}]}],
+    ],
+)
+def test_annotations_of_another_form_are_refused(annotations):
+    with pytest.raises(UserError, match="Task 1 of the export has annotations of another form"):
+        label_studio_answers([TASKS[0] | {"annotations": annotations}])
+
+
 def test_arguments_must_fit():
     with pytest.raises(ValueError, match="same rows"):
         label_studio_tasks([{}], [1, 2])

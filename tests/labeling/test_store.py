@@ -82,6 +82,23 @@ def test_other_files_are_refused(tmp_path):
         AnswerStore(newer.path)
 
 
+def test_damaged_files_are_refused(store, tmp_path):
+    store.add_all([Answer(i, "x" * 200, "label", "a", "random") for i in range(200)])
+    store.close()
+    whole = store.path.read_bytes()
+    path = tmp_path / "damaged.sqlite"
+    path.write_bytes(whole[:5000] + bytes(len(whole) - 5000))
+    with pytest.raises(UserError, match="cannot be used for the answers"):
+        AnswerStore(path)
+    path.write_bytes(whole)
+    other = sqlite3.connect(path)
+    with other:
+        other.execute("UPDATE meta SET value = 'no JSON' WHERE key = 'version'")
+    other.close()
+    with pytest.raises(UserError, match="cannot be used for the answers"):
+        AnswerStore(path)
+
+
 def test_kills_lose_no_acknowledged_answer(tmp_path):
     found = killed_writers(tmp_path, kills=2, seed=0)
     assert found.acknowledged > 10

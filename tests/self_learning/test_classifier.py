@@ -358,6 +358,7 @@ def test_pandas_columns_reach_a_column_transformer():
         clf.predict(frame.rename(columns={"a": "other"}))
 
 
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange")  # scikit-learn 1.6
 def test_polars_frames():
     frame = pl.DataFrame(X, schema=["a", "b", "c", "d"])
     clf = SelfLearningClassifier(SMALL).fit(frame, pl.Series(TARGET))

@@ -20,7 +20,8 @@ from typing import Any
 
 def load() -> None:
     """Import what commands import when they need it, so that no child has to do it again."""
-    for name in ("cli.app", "cli.audit", "cli.commands", "cli.piece_commands", "report.html"):
+    rooms = ("app", "audit", "commands", "label", "piece_commands")
+    for name in (*(f"cli.{room}" for room in rooms), "report.html"):
         importlib.import_module(f"fewlabel.{name}")
     for name in ("pyarrow.parquet", "skops.io", "sklearn.ensemble", "sklearn.svm"):
         importlib.import_module(name)

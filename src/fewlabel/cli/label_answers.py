@@ -106,7 +106,7 @@ def _imported(row: dict[str, str], number: int) -> Answer:
     if (
         kind not in KINDS
         or (label is None) == (kind == "label")
-        or not (place.isdecimal() and 0 < int(place) < 2**53)
+        or not (place.isdecimal() and len(place) < 17 and 0 < int(place) < 2**53)
     ):
         raise UserError(
             f"Line {number} is no answer: row '{shorten(place)}', kind '{shorten(kind)}', label "
@@ -133,10 +133,13 @@ def _imported(row: dict[str, str], number: int) -> Answer:
 def _of_studio(path: Path, digests: Sequence[str]) -> list[Answer]:
     try:
         found = label_studio_answers(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, UserError):
             raise
-        raise UserError(f"'{shorten(path)}' cannot be read as JSON ({error}).") from error
+        raise UserError(
+            f"'{shorten(path)}' cannot be read as JSON ({shorten(error, 120)}).",
+            "Export the project as JSON or JSON-MIN.",
+        ) from error
     answers = []
     for one in found:
         if one.row >= len(digests):

@@ -149,7 +149,14 @@ def label_studio_answers(export: Any, *, from_name: str = "label") -> list[Studi
                 "Import tasks that fewlabel exported, and keep their fields.",
             )
         why = str(data.get(WHY, ""))
-        found += [StudioAnswer(row, label, why, who) for label, who in _labels(task, from_name)]
+        try:
+            labels = _labels(task, from_name)
+        except (AttributeError, KeyError, TypeError):
+            raise UserError(
+                f"Task {number} of the export has annotations of another form.",
+                "Export the project as JSON or JSON-MIN.",
+            ) from None
+        found += [StudioAnswer(row, label, why, who) for label, who in labels]
     return found
 
 

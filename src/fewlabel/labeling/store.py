@@ -140,12 +140,13 @@ class AnswerStore:
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.execute("PRAGMA busy_timeout=5000")
             self._db.executescript(_SCHEMA)
-        except sqlite3.Error as error:
+            found = self.meta("version")
+            self.answers()  # a damaged file is found out now, not in the middle of the work
+        except (sqlite3.Error, ValueError) as error:
             raise UserError(
-                f"'{shorten(path)}' cannot be used for the answers ({error}).",
+                f"'{shorten(path)}' cannot be used for the answers ({shorten(error, 120)}).",
                 "Name another file with --store; its folder must exist and be writable.",
             ) from error
-        found = self.meta("version")
         if found is None:
             self.set_meta("version", VERSION)
         elif found != VERSION:
