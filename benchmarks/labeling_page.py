@@ -174,5 +174,6 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
 
 def write_page(records: list[dict[str, Any]], path: Path) -> None:
     """Write the table and the picture."""
-    put(path, "simulation", tables(records))
+    picture = f"![Accuracy against labels a class](images/{PICTURE.name})"
+    put(path, "simulation", f"{tables(records)}\n\n{picture}")
     draw(records, PICTURE)

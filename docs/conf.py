@@ -169,5 +169,6 @@ html_sidebars = {"index": [], "about/changelog": []}
 def setup(app):
     app.connect("source-read", link_to_the_site)
     app.connect("source-read", list_measurements)
+    app.connect("env-get-outdated", lambda app, env, added, changed, removed: ["measurements"])
     app.connect("autodoc-process-docstring", without_foreign_labels)
     app.connect("include-read", link_included_files)

@@ -86,7 +86,7 @@ def test_new_rows_get_the_same_votes(fits):
 def test_known_shares_correct_a_sample_of_each_class():
     rng = np.random.default_rng(3)
     X, truth, _ = rare(3, share=0.1)
-    given = np.concatenate([rng.permutation(np.flatnonzero(truth == c))[:40] for c in (0, 1)])
+    given = np.concatenate([rng.permutation(np.flatnonzero(truth == c))[:50] for c in (0, 1)])
     y = np.full(len(truth), -1)
     y[given] = truth[given]
     share = {0: (truth[y == -1] == 0).mean(), 1: (truth[y == -1] == 1).mean()}

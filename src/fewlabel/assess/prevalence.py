@@ -178,6 +178,20 @@ def shifted(label_proba: Floats, ratio: Floats) -> Floats:
     return weighted / weighted.sum(axis=1, keepdims=True)
 
 
+def with_shares(label_proba: Floats, shares: Floats, *, n_steps: int = 20) -> Floats:
+    """Label probabilities whose means are these class shares, by repeated scaling.
+
+    Examples
+    --------
+    >>> proba = with_shares(np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([0.5, 0.5]))
+    >>> proba.mean(axis=0).round(3).tolist()
+    [0.5, 0.5]
+    """
+    for _ in range(n_steps):
+        label_proba = shifted(label_proba, shares / np.maximum(label_proba.mean(axis=0), 1e-12))
+    return label_proba
+
+
 def prevalence_draws(
     held_out: Floats,
     y: Ints,

@@ -218,13 +218,13 @@ def _summed_up(
     )
     pseudo = PseudoLabels(marks["round"].astype(np.intp), marks["code"].astype(np.intp))
     truth = chunk.get("truth")
-    known = None if truth is None else known_labels(truth, task.classes, None)
+    true = None if truth is None else known_labels(truth, task.classes, None)
     keys = np.random.default_rng([task.seed, 1, part.position]).random(len(labels))
     chosen = np.argsort(keys, kind="stable")[:AUDIT_ROWS]
     at = part.offset + part.rows
     return Finished(
         task.statistics(votes, proba, task.resolution),
-        LabelSums.of(labels, first, part.verdicts, part.rule, pseudo, n_rounds, known),
+        LabelSums.of(labels, first, part.verdicts, part.rule, pseudo, n_rounds, true),
         margin_sums(votes, proba),
         margin_sums(votes, imperfect_proba(proba, judgement.matrix)),
         NextRows.of(votes, at, NEXT_ROWS),

@@ -40,11 +40,8 @@ def labels_needed(models: Sequence[dict[str, Any]], goal: float) -> int | None:
 
     Examples
     --------
-    >>> models = [
-    ...     {"n_labels": 50, "n": 12, "cautious": 0.2},
-    ...     {"n_labels": 100, "n": 25, "cautious": 0.1},
-    ... ]
-    >>> labels_needed(models, 0.05)
+    >>> first = {"n_labels": 50, "n": 12, "cautious": 0.2}
+    >>> labels_needed([first, {"n_labels": 100, "n": 25, "cautious": 0.1}], 0.05)
     100
     """
     known = [(m["n_labels"], m["cautious"]) for m in models if m["n"] >= _FEWEST_RANDOM]

@@ -27,6 +27,7 @@ from fewlabel.assess.audit_plans import Plan
 from fewlabel.assess.error_estimate import ErrorEstimate, Labels
 from fewlabel.assess.held_out import rows_with_weight
 from fewlabel.assess.label_sums import LabelRule, LabelSums, PseudoLabels
+from fewlabel.assess.prevalence import with_shares
 from fewlabel.assess.sampling_checks import check_sampling
 from fewlabel.assess.suggest import NextRows
 from fewlabel.assess.transduction_bounds import true_codes
@@ -110,7 +111,8 @@ class LabelStatements:
             votes = self._transduction.initial[sample.positions]
             given = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
             shares = np.array([share.value for share in found.error.prevalence])
-            weight = found.promise.rule.label_proba(votes) @ (given / np.maximum(shares, 1e-6))
+            proba = with_shares(found.promise.rule.label_proba(votes), shares)
+            weight = proba @ (given / np.maximum(shares, 1e-6))
         check = check_sampling(
             join_rows([labeled, sample.X]),
             np.arange(len(codes) + len(sample.positions)) < len(codes),
