@@ -37,8 +37,8 @@ large sets do not take hours. The constants of the estimate were chosen on other
 LEFT = """
 
 **The run is not complete:** {planned:,} fits on {splits} splits are planned, less those of sets
-with too few rows. The tables say how many fits stand behind each line; with few of them a share such as
-that of the worst data set is mostly chance."""
+with too few rows. The tables say how many fits stand behind each line; with few of them a share
+such as that of the worst data set is mostly chance."""
 
 OUTSIDE = (
     "*Above* and *below*: share of fits whose true error is above the upper or below the lower "
