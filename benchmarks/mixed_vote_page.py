@@ -370,5 +370,6 @@ def _cost(lines: list[Line], before: list[Line]) -> Iterator[str]:
         "SelfLearningClassifier has `max_train=20_000`. SelfLearningClassifier and the vote of "
         "before were timed earlier on the same machine; this time it was busy (wall seconds were "
         f"{busy:.1f} times the processor seconds), which costs processor time, too. Where there "
-        "are more than 20,000 rows a sample carries the graphs, which all rows did before: MNIST pays for it.\n"
+        "are more than 20,000 rows a sample carries the graphs, which all rows did before: MNIST "
+        "pays for it.\n"
     )
