@@ -108,7 +108,7 @@ def tables(records: list[dict[str, Any]]) -> str:
     columns = {row["strategy"]: row["ratios"] for row in found}
     lines = [
         f"{len(sets)} data sets, {samples} sample{'' if samples == 1 else 's'} of them, "
-        f"{sessions} sessions.",
+        f"{sessions} sessions." + _caution(samples, len(sets)),
         "",
         table(
             [
@@ -130,6 +130,12 @@ def tables(records: list[dict[str, Any]]) -> str:
         table([{"data set": n, **{s: f"{columns[s][n]:.2f}" for s in columns}} for n in sets]),
     ]
     return "\n".join(lines)
+
+
+def _caution(samples: int, sets: int) -> str:
+    if samples > sets:
+        return ""
+    return " One sample of each: differences of a few hundredths between strategies are chance."
 
 
 def _bold(strategy: str, text: str) -> str:

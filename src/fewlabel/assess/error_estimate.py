@@ -235,12 +235,8 @@ def assess_labels(
     n_limits = _with_variance(value, n + _MORE_ROWS, judged.variance)
     low, high = share_limits(value, of_finite_population(n_limits, len(first)))
 
-    def match(value: float) -> Confidence:
-        seen, shift = judged.seen, judged.shift
-        rule = match_confidence(judged.first, predicted, value, seen=seen, shift=shift)
-        return replace(rule, own=judged.own)
-
-    confidence, cautious = match(value), match(value + _CAUTION * (high - value))
+    confidence = _matched(judged, predicted, value)
+    cautious = _matched(judged, predicted, value + _CAUTION * (high - value))
     per_class = class_errors(judged, predicted, confidence.of(first, predicted), trained_share)
     by_class = per_class, judged.prevalence, class_recalls(rows, first.shape[1], trained_share)
     estimate = ErrorEstimate(value, low, high, n_judged, assumes, *by_class)
@@ -272,6 +268,13 @@ class _Sample(NamedTuple):
     prevalence: tuple[Share, ...]
     shift: tuple[float, ...] | None
     own: tuple[float, ...] | None
+
+
+def _matched(judged: _Sample, predicted: Ints, error: float) -> Confidence:
+    """Confidence in labels whose mean doubt is this error."""
+    seen, shift = judged.seen, judged.shift
+    rule = match_confidence(judged.first, predicted, error, seen=seen, shift=shift)
+    return replace(rule, own=judged.own)
 
 
 def _sample_of(

@@ -81,7 +81,8 @@ async function refresh() {
         });
       }
       if (changed && phase === "check") {
-        say("Now the check. The labels are final; rows are drawn at random to see how many are wrong.");
+        say(`${el("feedback").textContent} Now the check: the labels are final, and rows are drawn at `
+          + "random to see how many are wrong.");
       }
     }
     if (state.check && state.check.outcome !== "open") drawCard(null), el("empty").hidden = true;
