@@ -28,7 +28,7 @@ Made by `make promise` from `results/promise.jsonl`; `make promise-run` measures
 After every fit `clf.error_` says about how many labels of the unlabelled rows are wrong, with 95 %
 limits, and `clf.accept(max_error=0.05)` says which of them can be taken as they are. Here both are
 compared with the truth, on {fits:,} fits with labels that were drawn at random: {sets} data sets
-({synthetic} of them synthetic and hard), seeds {first} to {last}, {sizes} labels a
+({synthetic} of them synthetic and hard), {seeds}, {sizes} labels a
 class, {bases} classifiers. At most {rows:,} unlabelled rows of a set take part in a split, so that
 large sets do not take hours. The constants of the estimate were chosen on other splits (seeds below
 4000, `python -m benchmarks.promise_study`).{left}
@@ -84,8 +84,7 @@ def page(records: list[Record]) -> str:
         fits=len(fits),
         sets=len({f["data"] for f in fits}),
         synthetic=len({f["data"] for f in fits} & set(data.SYNTHETIC)),
-        first=seeds[0],
-        last=seeds[-1],
+        seeds=f"one split (seed {seeds[0]})" if len(seeds) == 1 else _range(seeds),
         sizes=", ".join(map(str, sorted({f["per_class"] for f in fits}))),
         bases=len({f["base"] for f in fits}),
         rows=data.MAX_UNLABELED,
@@ -109,6 +108,10 @@ def page(records: list[Record]) -> str:
         table(_grouped(fits, ("base",), _cost)),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _range(seeds: list[int]) -> str:
+    return f"{len(seeds)} splits (seeds {seeds[0]} to {seeds[-1]})"
 
 
 def _left(n_seeds: int, n_runs: int) -> str:
