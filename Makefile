@@ -195,12 +195,13 @@ matrix: minimum  ## Run the tests of tables, models and mathematics with other v
 minimum: $(READY)  ## The same with the lowest versions that pyproject.toml declares
 	$(MAKE) versions NAME=minimum WITH="$$($(BIN)/python -m benchmarks.minimum_versions)"
 
+VERSION_TESTS ?= tests/_core tests/bounds tests/tables tests/cli/test_cli.py tests/assess tests/selection tests/ensemble tests/self_learning
+
 # polars 2 needs scikit-learn 1.9.
 versions: $(READY)
 	test -x .venv-$(NAME)/bin/python || $(PYTHON) -m venv .venv-$(NAME)
 	.venv-$(NAME)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest hypothesis 'polars<2' $(WITH)
-	OMP_NUM_THREADS=1 .venv-$(NAME)/bin/python -m pytest -q tests/_core tests/bounds tests/tables tests/cli/test_cli.py \
-		tests/assess tests/selection tests/ensemble tests/self_learning \
+	OMP_NUM_THREADS=1 .venv-$(NAME)/bin/python -m pytest -q $(VERSION_TESTS) \
 		-W 'ignore::pytest.PytestRemovedIn10Warning'
 
 wheel: $(VENV)/.installed-release  ## Build wheel and sdist, install each into a bare environment, use it without extras

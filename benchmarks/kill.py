@@ -135,9 +135,17 @@ def stopped(command: Command, source: Path, rng: random.Random, seconds: float) 
     args = [*command.args, *(["--force"] if old else [])]
     number = rng.choice(SIGNALS)
     at = rng.uniform(0, 1.1 * seconds) if rng.random() < 0.5 else None
+    # No signal may find the child outside of the try: it would unwind what belongs to the parent.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ASKED)
     child = os.fork()
     if child == 0:
-        _become(args, folder)
+        leave = os._exit
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ASKED)
+            _become(args, folder)
+        finally:
+            leave(70)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ASKED)
     _wait(child, folder, at, rng)
     os.kill(child, number)
     os.waitpid(child, 0)

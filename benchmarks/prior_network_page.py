@@ -10,13 +10,14 @@ import numpy as np
 
 from benchmarks._page import put, records, table
 from benchmarks.prior_network_data import MOST_UNLABELED, UNTOUCHED
-from fewlabel.ensemble.families import FAMILIES
+from fewlabel.ensemble.families import FAMILIES, OPTIONAL
 
 RESULTS = Path("results/prior_network.jsonl")
 ABLATION = Path("results/prior_network_ablation.jsonl")
 SPEED = Path("results/prior_network_speed.jsonl")
 PSEUDO = Path("results/prior_network_pseudo.jsonl")
 TABPFN = Path("results/prior_network_tabpfn.jsonl")
+VIEWS = Path("results/prior_network_views.jsonl")
 TRAINING = Path("results/prior_network_training.jsonl")
 PAGE = Path("docs/prior_network.md")
 BEFORE = "weights before version 3 of the prior"
@@ -32,9 +33,15 @@ def mean_of(lines: list[dict[str, Any]], voter: str, per_class: int, name: str =
     return float(np.mean([np.mean(v) for v in by_set.values()])) if by_set else float("nan")
 
 
+def families_in(lines: list[dict[str, Any]]) -> dict[str, str]:
+    """Names and titles of the families in the records; the default ones may be others by now."""
+    known = {name: f.title for name, f in (FAMILIES | OPTIONAL).items() if name != "network"}
+    return {name: title for name, title in known.items() if name in lines[0]["accuracy"]}
+
+
 def overall_table(lines: list[dict[str, Any]]) -> str:
     """Mean accuracy of every voter and vote that all records have."""
-    titles = {n: f.title for n, f in FAMILIES.items()} | {"network": "**the network alone**"}
+    titles = families_in(lines) | {"network": "**the network alone**"}
     for rule, shown in (("gibbs", "Gibbs weights"), ("brier", "Brier weights")):
         titles[f"{rule}_without"] = f"mixed first vote of the families, {shown}"
         titles[f"{rule}_with"] = f"the same with the network as one more voter, {shown}"
@@ -51,17 +58,17 @@ def overall_table(lines: list[dict[str, Any]]) -> str:
 
 def set_table(lines: list[dict[str, Any]], per_class: int) -> str:
     """Accuracies by set: the network, the best single family there, and the mixed votes."""
-    rows = []
+    rows, families = [], families_in(lines)
     for name in dict.fromkeys(r["set"] for r in lines if r["per_class"] == per_class):
         values = {v: mean_of(lines, v, per_class, name) for v in lines[0]["accuracy"]}
-        best = max((f for f in FAMILIES if f in values), key=values.__getitem__)
+        best = max(families, key=values.__getitem__)
         network, mixed = values["network"], values["gibbs_without"]
         rows.append(
             {
                 "set": name,
                 "splits": sum(r["set"] == name and r["per_class"] == per_class for r in lines),
                 "network": f"{network:.3f}",
-                "best family": f"{values[best]:.3f} ({FAMILIES[best].title})",
+                "best family": f"{values[best]:.3f} ({families[best]})",
                 "mixed": f"{mixed:.3f}",
                 "network − mixed": f"{network - mixed:+.3f}",
                 "mixed with network": f"{values['gibbs_with']:.3f}",
@@ -91,11 +98,12 @@ def summary(lines: list[dict[str, Any]]) -> str:
     """What was measured, in words."""
     weight = {rule: np.mean([r["weight"][rule] for r in lines]) for rule in ("gibbs", "brier")}
     seeds = sorted({r["seed"] for r in lines})
+    n_voters = len(families_in(lines)) + 1
     wins = sum(r["accuracy"]["network"] > r["accuracy"]["gibbs_without"] for r in lines)
     return (
         f"{len(lines)} splits of {len({r['set'] for r in lines})} sets (seeds {seeds[0]} to "
         f"{seeds[-1]}), at most {MOST_UNLABELED:,} unlabelled rows. The network alone beats "
-        f"the mixed vote of the families on {wins} of them. As one of {len(FAMILIES) + 1} voters "
+        f"the mixed vote of the families on {wins} of them. As one of {n_voters} voters "
         f"it got {weight['gibbs']:.2f} of the vote by Gibbs weights and {weight['brier']:.2f} by "
         f"Brier weights, on average."
     )
@@ -167,6 +175,20 @@ def training_table(lines: list[dict[str, Any]]) -> str:
     )
 
 
+def views_table(lines: list[dict[str, Any]]) -> str:
+    """Weights before and packaged ones on the splits on which views were chosen, set by set."""
+    rows = []
+    for name in [*dict.fromkeys(r["set"] for r in lines), ""]:
+        row: dict[str, Any] = {"set": name or "**mean of sets**"}
+        row["splits"] = sum(name in ("", r["set"]) for r in lines)
+        for c in sorted({r["per_class"] for r in lines}):
+            then, now = (mean_of(lines, f"{v}: together", c, name) for v in ("before", "now"))
+            row |= {f"{c} a class, before": f"{then:.3f}", f"{c} a class, now": f"{now:.3f}"}
+            row[f"{c} a class, gain"] = f"{now - then:+.3f}"
+        rows.append(row)
+    return table(rows)
+
+
 def versions_table(before: list[dict[str, Any]], lines: list[dict[str, Any]]) -> str:
     """The packaged weights and those before them, set by set, on the splits that both have."""
     of = {(r["set"], r["per_class"], r["seed"]): r for r in lines}
@@ -193,19 +215,27 @@ def write_page() -> None:
     everything = records(RESULTS)
     lines = [r for r in everything if r["set"] not in UNTOUCHED]
     untouched = [r for r in everything if r["set"] in UNTOUCHED]
-    put(PAGE, "summary", summary(lines))
-    put(PAGE, "overall", overall_table(lines))
-    for per_class in sorted({r["per_class"] for r in lines}):
-        put(PAGE, f"sets-{per_class}", set_table(lines, per_class))
+    _put_sets("", lines)
     if untouched:
-        put(PAGE, "untouched-summary", summary(untouched))
-        put(PAGE, "untouched", overall_table(untouched))
-        for per_class in sorted({r["per_class"] for r in untouched}):
-            put(PAGE, f"untouched-{per_class}", set_table(untouched, per_class))
+        _put_sets("untouched-", untouched)
+    with_prior = [r for r in lines if "half_with" in r["accuracy"]]
+    put(PAGE, "weights-splits", f"{len(with_prior)} of the splits:")
+    put(PAGE, "weights", overall_table(with_prior))
     other = records(ABLATION)
     put(PAGE, "ablation", ablation_table([r for r in other if r["name"] != BEFORE]))
-    put(PAGE, "versions", versions_table([r for r in other if r["name"] == BEFORE], lines))
-    put(PAGE, "tabpfn", tabpfn_table(records(TABPFN), everything))
-    put(PAGE, "pseudo", pseudo_table(records(PSEUDO)))
+    if before := [r for r in other if r["name"] == BEFORE]:
+        put(PAGE, "versions", versions_table(before, lines))
+    if peers := records(TABPFN):
+        put(PAGE, "tabpfn", tabpfn_table(peers, everything))
+    if pseudo := records(PSEUDO):
+        put(PAGE, "pseudo", pseudo_table(pseudo))
+    put(PAGE, "views", views_table(records(VIEWS)))
     put(PAGE, "training", training_table(records(TRAINING)))
     put(PAGE, "speed", speed_table())
+
+
+def _put_sets(prefix: str, lines: list[dict[str, Any]]) -> None:
+    put(PAGE, f"{prefix}summary", summary(lines))
+    put(PAGE, f"{prefix}overall", overall_table(lines))
+    for per_class in sorted({r["per_class"] for r in lines}):
+        put(PAGE, f"{prefix}sets-{per_class}", set_table(lines, per_class))

@@ -27,8 +27,6 @@ from fewlabel.bounds.thresholds import threshold_curves
 from reproduction.records import RecordWriter
 
 RECORDS, PAGE = Path("results/promise.jsonl"), Path("docs/promise.md")
-SEEDS = tuple(range(4000, 4020))  # constants were chosen on smaller seeds
-FEWER_SEEDS = SEEDS[:5]  # of labels drawn within classes
 MAX_ERROR = 0.05
 Spec = tuple[str, int, int, str, str]
 KEYS = ("data", "per_class", "seed", "base", "draw")
@@ -161,7 +159,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.promise", description=__doc__)
     parser.add_argument("command", choices=["run", "page"])
     parser.add_argument("--jobs", type=int, default=1, help="fits at a time, one thread each")
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(data.SEEDS))
     parser.add_argument("--per-class", type=int, nargs="+", default=list(data.PER_CLASS))
     parser.add_argument("--data", nargs="+", default=list(data.NAMES))
     parser.add_argument("--bases", nargs="+", default=list(data.BASES))
@@ -174,7 +172,7 @@ def main(arguments: list[str] | None = None) -> None:
     specs = itertools.product(
         options.data, options.per_class, options.seeds, options.bases, options.draws
     )
-    wanted = [spec for spec in specs if spec[4] == "random" or spec[2] in FEWER_SEEDS]
+    wanted = [spec for spec in specs if spec[4] == "random" or spec[2] in data.FEWER_SEEDS]
     # All sets for one seed before the next: a run that is stopped has something of everything.
     run(sorted(wanted, key=lambda spec: spec[2]), options.jobs, options.records)
 

@@ -28,11 +28,17 @@ Made by `make promise` from `results/promise.jsonl`; `make promise-run` measures
 After every fit `clf.error_` says about how many labels of the unlabelled rows are wrong, with 95 %
 limits, and `clf.accept(max_error=0.05)` says which of them can be taken as they are. Here both are
 compared with the truth, on {fits:,} fits with labels that were drawn at random: {sets} data sets
-({synthetic} of them synthetic and hard), {seeds} splits (seeds {first} to {last}), {sizes} labels a
+({synthetic} of them synthetic and hard), seeds {first} to {last}, {sizes} labels a
 class, {bases} classifiers. At most {rows:,} unlabelled rows of a set take part in a split, so that
 large sets do not take hours. The constants of the estimate were chosen on other splits (seeds below
-4000, `python -m benchmarks.promise_study`).
+4000, `python -m benchmarks.promise_study`).{left}
 """
+
+LEFT = """
+
+**The run is not complete:** {planned:,} fits on {splits} splits are planned, less those of sets
+with too few rows. The tables say how many fits stand behind each line; with few of them a share
+such as that of the worst data set is mostly chance."""
 
 OUTSIDE = (
     "*Above* and *below*: share of fits whose true error is above the upper or below the lower "
@@ -78,12 +84,12 @@ def page(records: list[Record]) -> str:
         fits=len(fits),
         sets=len({f["data"] for f in fits}),
         synthetic=len({f["data"] for f in fits} & set(data.SYNTHETIC)),
-        seeds=len(seeds),
         first=seeds[0],
         last=seeds[-1],
         sizes=", ".join(map(str, sorted({f["per_class"] for f in fits}))),
         bases=len({f["base"] for f in fits}),
         rows=data.MAX_UNLABELED,
+        left=_left(len(seeds), len({(f["seed"], f["base"]) for f in fits})),
     )
     by_size = ("base", "per_class")
     parts = [
@@ -103,6 +109,14 @@ def page(records: list[Record]) -> str:
         table(_grouped(fits, ("base",), _cost)),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _left(n_seeds: int, n_runs: int) -> str:
+    """A word of caution while splits or classifiers are missing."""
+    if n_seeds >= len(data.SEEDS) and n_runs >= len(data.SEEDS) * len(data.BASES):
+        return ""
+    planned = len(data.NAMES) * len(data.PER_CLASS) * len(data.SEEDS) * len(data.BASES)
+    return LEFT.format(planned=planned, splits=len(data.SEEDS))
 
 
 def _stratified(records: list[Record]) -> list[str]:

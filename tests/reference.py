@@ -586,13 +586,14 @@ def clopper_pearson(k, n, level=0.95):
     return low, 1.0 if k == n else solve(lambda p: at_most(p) > tail)
 
 
-def em_step(prevalence, label_proba, trained_share):
-    """One step of Saerens's EM."""
-    K, new = len(prevalence), [0.0] * len(prevalence)
-    for p in label_proba:
-        weighted = [prevalence[c] / trained_share[c] * p[c] for c in range(K)]
+def mixture_step(shares, confusion, said):
+    """One step of EM: each prediction is divided among the classes it may come from."""
+    K = len(shares)
+    new = [0.0] * K
+    for k in range(K):
+        weighted = [shares[c] * confusion[k][c] for c in range(K)]
         for c in range(K):
-            new[c] += weighted[c] / sum(weighted) / len(label_proba)
+            new[c] += said[k] * weighted[c] / sum(weighted)
     return np.array(new)
 
 

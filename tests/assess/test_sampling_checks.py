@@ -101,3 +101,6 @@ def test_classes_with_one_label_are_told():
     assert "2 of 5" in class_notes(np.array([0, 0, 0, 1, 2]))[0]
     assert class_notes(np.array([], dtype=int)) == ()
     assert class_notes(np.r_[np.zeros(99, dtype=int), 1]) == ()
+    three = np.arange(1, 4)  # classes with one row: 5 % of the labels are enough, 4.9 % are not
+    assert class_notes(np.r_[np.zeros(57, dtype=int), three])
+    assert class_notes(np.r_[np.zeros(58, dtype=int), three]) == ()

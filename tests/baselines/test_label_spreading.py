@@ -168,5 +168,5 @@ def test_respread_needs_the_rows_of_fit():
     X, truth = make_moons(40, random_state=0)
     with pytest.raises(ValueError, match="the 40 rows of fit"):
         LabelSpreadingClassifier().fit(X, truth).respread(truth[:7])
-    with pytest.raises(ValueError, match="kernel='knn'"):
+    with pytest.raises(ValueError, match="graph of 'knn' or 'local'"):
         LabelSpreadingClassifier("rbf", gamma=1.0).fit(X, truth).respread(truth)

@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 import reference
 from benchmarks.coverage import CASES, EPSILON, simulate
 from fewlabel.bounds.cbound import alpha_delta, c_bound, c_bound_imperfect
-from fewlabel.bounds.concentration import kl_divergence, kl_interval
+from fewlabel.bounds.concentration import kl_budget, kl_divergence, kl_interval
 from fewlabel.bounds.margins import margin_moments
 from fewlabel.bounds.mislabeling import imperfect_proba, mislabeling_matrix
 from fewlabel.bounds.pac_bayes import mislabeling_interval, mislabeling_radius, pac_bayes_c_bound
@@ -291,6 +291,12 @@ def test_bad_input_is_an_error_that_says_what(call, message):
     votes, y_hat = good_sample(10)
     with pytest.raises(ValueError, match=message):
         call(votes, y_hat)
+
+
+def test_the_budget_is_that_of_maurers_lemma():
+    found = kl_budget(np.array([0.0, 1.0, 2.0, 100.0]), 0.05, kl=0.3)
+    expected = [(0.3 + np.log(2 * np.sqrt(n) / 0.05)) / n for n in (1, 2, 100)]
+    np.testing.assert_allclose(found, [np.inf, *expected])
 
 
 # --- coverage --------------------------------------------------------------------------------

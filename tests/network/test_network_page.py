@@ -22,7 +22,11 @@ from benchmarks.prior_network_page import (
     versions_table,
 )
 from benchmarks.prior_network_peers import within_limits
+from benchmarks.prior_network_views import KINDS
+from benchmarks.prior_network_views import measure as measure_views
 from fewlabel.ensemble.families import FAMILIES
+from fewlabel.network.views import NARROW, WIDE
+from fewlabel.network.weights import load_weights
 
 
 def record(name, per_class, seed, network):
@@ -65,6 +69,17 @@ def test_weights_prefer_the_better_voter():
     for rule in ("gibbs", "brier", "half"):
         assert weights[rule][0] > 0.9
         np.testing.assert_allclose(weights[rule].sum(), 1.0)
+
+
+def test_views_are_compared_on_one_context():
+    found = measure_views(split_of("wine", 4, 2000), {"now": load_weights()})
+    assert set(found) == {
+        *(f"now: {k[0]}, {k[1]}, {k[2]}" for k in KINDS["now", "narrow"]),
+        "now: together",
+    }
+    assert found["now: together"] > 0.9
+    assert {*NARROW} <= {*KINDS["now", "narrow"]}
+    assert {*WIDE} <= {*KINDS["now", "wide"]}
 
 
 def test_a_split_hides_labels_of_known_classes():

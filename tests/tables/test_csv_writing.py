@@ -12,8 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fewlabel._core.errors import UserError
+from fewlabel.tables.csv_reading import check_names
 from fewlabel.tables.csv_writing import formula_safe, python_cells, write_csv
-from fewlabel.tables.reading import _check_names, read_table, write_table
+from fewlabel.tables.reading import read_table, write_table
 from fewlabel.tables.target_column import target_labels
 
 pa = pytest.importorskip("pyarrow")
@@ -102,10 +103,10 @@ def test_a_long_file_without_any_line_feed(tmp_path: Path):
 def test_the_names_of_many_columns_take_no_time():
     names = [f"column {k}" for k in range(50_000)]
     start = time.perf_counter()
-    _check_names(names, Path("t.csv"))
+    check_names(names, Path("t.csv"))
     assert time.perf_counter() - start < 2  # 40 s when each name was counted
     with pytest.raises(UserError, match="same name: 'column 7'"):
-        _check_names([*names, "column 7"], Path("t.csv"))
+        check_names([*names, "column 7"], Path("t.csv"))
 
 
 FAR = {

@@ -2,8 +2,7 @@ r"""Class shares of the unlabelled rows, from label probabilities and held-out v
 
 If labelled rows are "some of each class", their shares say nothing of the table's. Under label
 shift, :math:`P(x\mid y)` the same and :math:`P(y)` not, the table's shares can be found from the
-votes: by EM on label probabilities (:func:`em_prevalence`), or by inverting the confusion matrix
-(:func:`black_box_prevalence`).
+votes, with the confusion matrix of held-out rows (:func:`prevalence_draws`).
 """
 
 from __future__ import annotations
@@ -13,111 +12,107 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import nnls
 
-from fewlabel._core.checks import check_proba
 from fewlabel._core.errors import UserError, listing
-from fewlabel.assess.calibration import calibrated, calibrated_by
 from fewlabel.assess.limits import Share, of_finite_population, share
 from fewlabel.bounds.statistics import Floats, Ints
+
+DRAWN_LIMITS = (0.01, 0.99)
+"""Quantiles of drawn shares that are their 95 % limits: draws pile up where a share is 0."""
 
 # Shares that people type are rounded.
 _ROUNDING = 0.011
 
 
-def em_prevalence(
-    label_proba: ArrayLike, trained_share: ArrayLike, *, max_iter: int = 500, tol: float = 1e-7
-) -> Floats:
-    r"""Class shares of rows by EM (Saerens, Latinne and Decaestecker).
+def mixture_shares(confusion: ArrayLike, said: ArrayLike, *, n_steps: int = 100) -> Floats:
+    r"""Class shares that explain how often each class is predicted, by maximum likelihood.
 
-    .. math:: \pi_c \leftarrow \frac1N \sum_x
-        \frac{\frac{\pi_c}{\rho_c} P(c\mid x)}{\sum_k \frac{\pi_k}{\rho_k} P(k\mid x)}
+    .. math:: \pi_c \leftarrow \sum_k \mu_k
+        \frac{\pi_c\,C_{kc}}{\sum_j \pi_j\,C_{kj}}, \qquad C_{kc} = P(\hat Y=k\mid Y=c),
+        \quad \mu_k = P(\hat Y=k)
+
+    Steps of EM. Several problems are solved at once if the arrays have leading dimensions.
 
     Parameters
     ----------
-    label_proba : array-like of shape (n_rows, n_classes)
-        Calibrated probabilities of a classifier whose training rows had the shares ρ.
-    trained_share : array-like of shape (n_classes,)
-        ρ, the class shares of the training rows.
-    max_iter : int, default=500
-    tol : float, default=1e-7
-        Stop when no share moves further than this.
+    confusion : array-like of shape (..., n_classes, n_classes)
+        C, columns sum to 1.
+    said : array-like of shape (..., n_classes)
+        μ, shares of the predictions.
+    n_steps : int, default=100
 
     Returns
     -------
-    prevalence : ndarray of shape (n_classes,)
-
-    See Also
-    --------
-    black_box_prevalence : needs no probabilities, but a confusion matrix.
+    shares : ndarray of shape (..., n_classes)
 
     References
     ----------
     Saerens, Latinne and Decaestecker (2002), Adjusting the outputs of a classifier to new a priori
-    probabilities. Neural Computation 14.
+    probabilities. Neural Computation 14. Lipton, Wang and Smola (2018), Detecting and correcting
+    for label shift with black box predictors. ICML.
 
     Examples
     --------
-    >>> proba = np.repeat([[0.9, 0.1], [0.1, 0.9]], [80, 20], axis=0)  # trained on 1 : 1
-    >>> em_prevalence(proba, [0.5, 0.5]).round(3).tolist()  # 0.9 p + 0.1 (1 - p) = 0.8
+    >>> confusion = [[0.9, 0.1], [0.1, 0.9]]
+    >>> mixture_shares(confusion, [0.8, 0.2]).round(3).tolist()  # 0.9 p + 0.1 (1 - p) = 0.8
     [0.875, 0.125]
     """
-    proba = check_proba(label_proba, "label_proba")
-    share = np.asarray(trained_share, dtype=np.float64)
-    if share.shape != (proba.shape[1],) or not (share > 0).all():
-        raise ValueError(
-            f"trained_share must be positive, one for each of the {proba.shape[1]} classes. Got "
-            f"{share}."
-        )
-    ratio = proba / (share / share.sum())
-    prevalence = share / share.sum()
-    for _ in range(max_iter):
-        adjusted = ratio * prevalence
-        updated = (adjusted / adjusted.sum(axis=1, keepdims=True)).mean(axis=0)
-        moved = float(np.abs(updated - prevalence).max())
-        prevalence = updated
-        if moved < tol:
-            break
-    return prevalence
+    C, mu = np.asarray(confusion, dtype=np.float64), np.asarray(said, dtype=np.float64)
+    shares = np.full(C.shape[:-2] + C.shape[-1:], 1.0 / C.shape[-1])
+    for _ in range(n_steps):
+        joint = C * shares[..., None, :]
+        explained = joint / np.maximum(joint.sum(axis=-1, keepdims=True), 1e-300)
+        shares = (explained * mu[..., None]).sum(axis=-2)
+    return shares
 
 
-def black_box_prevalence(y: Ints, held_out: Ints, predicted: Ints, n_classes: int) -> Floats:
-    r"""Class shares by black-box shift estimation (BBSE): the confusion matrix, inverted.
+def prevalence_draws(
+    y: Ints,
+    held_out: Ints,
+    predicted: Ints,
+    n_classes: int,
+    *,
+    n_draws: int = 200,
+    random_state: int = 0,
+) -> Floats:
+    """Class shares by black-box shift estimation, drawn from their posterior.
 
-    .. math:: \hat\pi = \arg\min_{\pi\ge0} \|C\pi - \mu\|, \qquad C_{kc} = P(\hat Y=k\mid Y=c),
-        \quad \mu_k = P(\hat Y = k)
+    The confusion matrix of few held-out rows is uncertain: its columns are drawn from Dirichlet
+    distributions, with one row of each class beforehand that is right as often as all are.
 
     Parameters
     ----------
     y, held_out : ndarray of int of shape (n_labeled,)
         Given labels and held-out predictions; -1 for a row without prediction.
     predicted : ndarray of int of shape (n_unlabeled,)
-    n_classes : int
+        Predictions of the same classifier for the unlabelled rows.
+    n_classes, n_draws, random_state : int
 
     Returns
     -------
-    prevalence : ndarray of shape (n_classes,)
+    draws : ndarray of shape (n_draws, n_classes)
 
-    References
-    ----------
-    Lipton, Wang and Smola (2018), Detecting and correcting for label shift with black box
-    predictors. ICML.
+    See Also
+    --------
+    mixture_shares : the shares that one confusion matrix speaks for.
 
     Examples
     --------
-    >>> y, held_out = np.repeat([0, 1], 10), np.repeat([0, 1, 0, 1], [9, 1, 1, 9])
-    >>> predicted = np.repeat([0, 1], [80, 20])
-    >>> black_box_prevalence(y, held_out, predicted, 2).round(2).tolist()
-    [0.87, 0.13]
+    >>> y, held_out = np.repeat([0, 1], 50), np.repeat([0, 1, 0, 1], [45, 5, 5, 45])
+    >>> draws = prevalence_draws(y, held_out, np.repeat([0, 1], [800, 200]), 2)
+    >>> draws.mean(axis=0).round(1).tolist()
+    [0.9, 0.1]
     """
-    counts = np.eye(n_classes)  # one right row of each class: no column is empty
-    voted = held_out >= 0
+    rng, voted = np.random.default_rng(random_state), held_out >= 0
+    counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (held_out[voted], y[voted]), 1.0)
-    confusion = counts / counts.sum(axis=0)
-    target = np.bincount(predicted, minlength=n_classes) / len(predicted)
-    found, _ = nnls(confusion, target)
-    total = found.sum()
-    return found / total if total > 0 else target
+    right = (np.trace(counts) + 1.0) / (counts.sum() + 2.0)
+    counts += (1.0 - right) / max(n_classes - 1, 1)
+    np.fill_diagonal(counts, counts.diagonal() + right - (1.0 - right) / max(n_classes - 1, 1))
+    confusion = rng.gamma(np.broadcast_to(counts, (n_draws, *counts.shape)))
+    confusion /= np.maximum(confusion.sum(axis=1, keepdims=True), 1e-300)
+    said = np.maximum(np.bincount(predicted, minlength=n_classes), 1e-3)
+    return mixture_shares(confusion, rng.dirichlet(said, size=n_draws))
 
 
 def check_priors(priors: Any, classes: NDArray[Any]) -> Floats:
@@ -190,47 +185,6 @@ def with_shares(label_proba: Floats, shares: Floats, *, n_steps: int = 20) -> Fl
     for _ in range(n_steps):
         label_proba = shifted(label_proba, shares / np.maximum(label_proba.mean(axis=0), 1e-12))
     return label_proba
-
-
-def prevalence_draws(
-    held_out: Floats,
-    y: Ints,
-    votes: Floats,
-    trained_share: Floats,
-    *,
-    n_draws: int = 40,
-    max_rows: int = 300,
-    random_state: int = 0,
-) -> Floats:
-    """Class shares by EM on bootstrap samples: of the labelled rows within their classes, which
-    give the temperature, and of the unlabelled rows.
-
-    Parameters
-    ----------
-    held_out : ndarray of shape (n_labeled, n_classes)
-    y : ndarray of int of shape (n_labeled,)
-    votes : ndarray of shape (n_unlabeled, n_classes)
-        Votes that are not calibrated.
-    trained_share : ndarray of shape (n_classes,)
-    n_draws, max_rows, random_state : int
-        ``max_rows``: unlabelled rows in a sample, at most.
-
-    Returns
-    -------
-    draws : ndarray of shape (n_draws, n_classes)
-    """
-    rng = np.random.default_rng(random_state)
-    voted = np.flatnonzero(held_out.any(axis=1))
-    members = [voted[y[voted] == c] for c in np.unique(y[voted])]
-    draws = np.empty((n_draws, votes.shape[1]))
-    for draw in draws:
-        power = 1.0
-        if members:
-            rows = np.concatenate([rng.choice(m, size=len(m)) for m in members])
-            power = calibrated_by(held_out[rows], y[rows])
-        sample = votes[rng.integers(len(votes), size=min(max_rows, len(votes)))]
-        draw[:] = em_prevalence(calibrated(sample, power), trained_share, tol=1e-4)
-    return draws
 
 
 def sampled_prevalence(

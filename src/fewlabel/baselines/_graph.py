@@ -122,6 +122,33 @@ def spread(
     return F, max_iter, False
 
 
+def spread_faster(
+    S: sparse.csr_matrix, Y: Floats, *, alpha: float, max_iter: int, tol: float
+) -> tuple[Floats, int, bool]:
+    """The limit that :func:`spread` has, by Chebyshev's iteration: a quarter of the products.
+
+    The eigenvalues of I − αS are between 1 − α and 1 + α. It stops when the residual, which is the
+    change of a plain step, is below tol.
+
+    References
+    ----------
+    .. [1] G. H. Golub, R. S. Varga, "Chebyshev semi-iterative methods", Numerische Mathematik 3,
+       1961.
+    """
+    residual = (1.0 - alpha) * Y
+    limit = tol * residual.sum()
+    F, step, ratio = np.zeros_like(residual), residual, alpha
+    for iteration in range(1, max_iter + 1):
+        F = F + step
+        residual = residual - step + alpha * (S @ step)
+        if np.abs(residual).sum() <= limit:
+            return np.maximum(F, 0.0), iteration, True
+        following = 1.0 / (2.0 / alpha - ratio)
+        step = following * ratio * step + (2.0 * following / alpha) * residual
+        ratio = following
+    return np.maximum(F, 0.0), max_iter, False
+
+
 def scales_of(distances: Floats) -> Floats:
     """Distance of the last neighbour; a row among twins has none, and only they count for it."""
     return np.maximum(distances[:, -1], _LEAST_SCALE)

@@ -47,6 +47,7 @@ from fewlabel.baselines._graph import (
     reached_rows,
     scales_of,
     spread,
+    spread_faster,
 )
 
 _DENSE_MATRICES = 3  # n × n matrices that scikit-learn's LabelSpreading holds at its peak
@@ -235,9 +236,7 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
 
     def _require_graph(self, name: str) -> None:
         if self.kernel == "rbf":
-            raise ValueError(
-                f"{name} needs the graph of kernel='knn' or 'local'. Got kernel='rbf'."
-            )
+            raise ValueError(f"{name} needs the graph of 'knn' or 'local'. Got kernel='rbf'.")
 
     def held_out_votes(self, folds: list[Fold]) -> Floats:
         """Votes for the labelled rows of ``fit``, each without the labels of its fold.
@@ -303,7 +302,8 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         return self._weigh(self._spread(graph, _one_hot(codes, n_classes)), counts)
 
     def _spread(self, graph: sparse.csr_matrix, sources: Floats) -> Floats:
-        scores, self.n_iter_, converged = spread(
+        solve = spread_faster if self.kernel == "local" else spread
+        scores, self.n_iter_, converged = solve(
             graph,
             sources,
             alpha=self.alpha,

@@ -208,6 +208,7 @@ def local_spreading(
     n_neighbors: int = 10, n_components: int | None = None, **params: Any
 ) -> LabelSpreadingClassifier:
     """Label spreading as the families do it: local weights, classes alike."""
+    given = {"tol": 1e-4, **params}
     return LabelSpreadingClassifier(
-        "local", n_neighbors=n_neighbors, n_components=n_components, balanced=True, **params
+        "local", n_neighbors=n_neighbors, n_components=n_components, balanced=True, **given
     )

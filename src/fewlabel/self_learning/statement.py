@@ -24,6 +24,7 @@ from fewlabel.assess.assessment import (
 from fewlabel.assess.audit import Audit, audit
 from fewlabel.assess.audit_draws import audit_sample
 from fewlabel.assess.audit_plans import Plan
+from fewlabel.assess.calibration import for_bounds
 from fewlabel.assess.error_estimate import ErrorEstimate, Labels
 from fewlabel.assess.held_out import rows_with_weight
 from fewlabel.assess.label_sums import LabelRule, LabelSums, PseudoLabels
@@ -111,7 +112,8 @@ class LabelStatements:
             votes = self._transduction.initial[sample.positions]
             given = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
             shares = np.array([share.value for share in found.error.prevalence])
-            proba = with_shares(found.promise.rule.label_proba(votes), shares)
+            # Calibrated by the held-out rows: confidence is scaled to the error of all labels.
+            proba = with_shares(for_bounds(votes, self.paper_bounds_.power), shares)
             weight = proba @ (given / np.maximum(shares, 1e-6))
         check = check_sampling(
             join_rows([labeled, sample.X]),
