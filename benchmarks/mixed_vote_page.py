@@ -369,7 +369,6 @@ def _cost(lines: list[Line], before: list[Line]) -> Iterator[str]:
         f"{lines[0]['seed']}), `n_jobs=1`, one thread for linear algebra; at a million rows "
         "SelfLearningClassifier has `max_train=20_000`. SelfLearningClassifier and the vote of "
         "before were timed earlier on the same machine; this time it was busy (wall seconds were "
-        f"{busy:.1f} times the processor seconds), which costs processor time, too. Where there "
-        "are more than 20,000 rows a sample carries the graphs, which all rows did before: MNIST "
-        "pays for it.\n"
+        f"{busy:.1f} times the processor seconds), which costs processor time, too. Beyond "
+        "20,000 rows a sample carries the graphs, which all rows did before: MNIST pays for it.\n"
     )
