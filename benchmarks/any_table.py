@@ -149,7 +149,7 @@ def rare() -> Table:
 
 
 def many_words() -> Table:
-    """2,000 texts of 20,000 different words."""
+    """2,000 texts of 29,000 different words."""
     rng = np.random.default_rng(6)
     codes = rng.integers(0, 3, 2_000)
     words = np.array([f"w{i}" for i in range(30_000)])
@@ -171,7 +171,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "status columns": numbers_with_status,
     "200 × 5,000": wide,
     "rare rows, 95 : 5": rare,
-    "20,000 words": many_words,
+    "29,000 words": many_words,
 }
 BALANCED = "rare rows, 95 : 5"
 
