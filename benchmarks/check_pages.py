@@ -23,7 +23,7 @@ from benchmarks import (
     promise_page,
     scaling,
 )
-from benchmarks._page import records, table
+from benchmarks._page import records
 from reproduction.page import page_text
 from reproduction.plan import Scope
 from reproduction.records import read_records
@@ -44,9 +44,9 @@ def pages() -> Iterator[tuple[Path, str]]:
     fits = [fit for fit in records(promise.RECORDS) if "truth" in fit]
     yield DOCS / "promise.md", promise_page.page(fits)
     yield DOCS / "labeling.md", labeling_page.tables(records(labeling.RECORDS))
-    splits = len({fit["split"] for fit in records(scaling.RECORDS)})
-    rows = scaling.accuracy(splits, scaling.SETS, scaling.TREES, scaling.RECORDS)
-    yield DOCS / "scaling.md", table(rows)
+    log = scaling.Log(scaling.RECORDS)
+    for make in scaling.TABLES.values():
+        yield DOCS / "scaling.md", make(log)
 
 
 def main() -> None:

