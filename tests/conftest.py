@@ -11,10 +11,19 @@ from hypothesis import settings
 
 from tests.support.small_forests import small_forests
 
+pytest_plugins = ["tests.support.cli_fixtures", "tests.support.dask_fixtures"]
+
 settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("quick", deadline=None, max_examples=10, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of chunks fork the workers of their clusters."""
+    for item in items:
+        if {"tests", "chunks"} <= set(item.path.parts) and isinstance(item, pytest.Function):
+            item.fixturenames.insert(0, "forked_workers")
 
 
 @pytest.fixture(scope="module", autouse=True)

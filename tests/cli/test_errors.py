@@ -66,7 +66,7 @@ VOTES = b"a,b\n0.8,0.2\n0.3,0.7\n"
 BAD = {
     # files
     "missing file": Bad({}, FIT, "no file 't.csv'"),
-    "directory": Bad({"t.csv/x": b""}, FIT, "is a folder"),
+    "directory": Bad({"t.csv/x": b""}, FIT, "has no Parquet or text files"),
     "empty": fit(b"", "is empty"),
     "header only": fit(b"size,segment\n", "no rows"),
     "blank header": fit(b"\n1,2\n", "must name the columns"),

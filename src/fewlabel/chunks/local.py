@@ -70,8 +70,9 @@ class UnlabeledRows(Rows):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.utils import shuffle
     >>> from fewlabel import SelfLearningClassifier, UnlabeledRows
-    >>> X, y = load_digits(return_X_y=True)
+    >>> X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
     >>> rows = UnlabeledRows([X[100:900], X[900:]])  # or UnlabeledRows("folder", out="labels")
     >>> forest = RandomForestClassifier(25, random_state=0)
     >>> clf = SelfLearningClassifier(forest).fit(X[:100], y[:100], unlabeled=rows)

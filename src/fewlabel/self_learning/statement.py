@@ -104,9 +104,10 @@ class LabelStatements:
         (labeled, codes), sample = self._labeled_rows, self._unlabeled_sample
         if sample is None or not are_numbers(labeled) or not are_numbers(sample.X):
             return found
+        rows, _ = rows_with_weight(len(codes), self.labeled_weight_)
         if self._sample is not None:
-            rows = np.flatnonzero(self._sample)
-            labeled, codes = take_rows(labeled, rows), codes[rows]
+            rows = rows[self._sample[rows]]
+        labeled, codes = take_rows(labeled, rows), codes[rows]
         weight = None
         if self.labels == "per class" or getattr(self, "priors", None) is not None:
             votes = self._transduction.initial[sample.positions]

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="session")
 def forked_workers() -> Iterator[None]:
     """A worker that starts anew imports for seconds, and these tests start and kill a dozen."""
     if find_spec("distributed") is None:
