@@ -26,13 +26,13 @@ BOUNDS = "fewlabel bounds votes.csv"
 
 
 def write_tables(folder: Path) -> None:
-    """569 tumours of scikit-learn's breast cancer data, 60 of them labelled; and some votes."""
+    """569 tumours of scikit-learn's breast cancer data, 40 of them labelled; and some votes."""
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer(as_frame=True)
     names = ["radius", "texture", "area", "smoothness", "concavity", "symmetry"]
     table = data.data[[f"mean {name}" for name in names]].set_axis(names, axis=1)
-    given = np.random.default_rng(0).permutation(len(table)) < 60
+    given = np.random.default_rng(0).permutation(len(table)) < 40
     diagnosis = np.where(data.target == 0, "malignant", "benign")
     table["diagnosis"] = np.where(given, diagnosis, "")
     table.to_csv(folder / "tumours.csv", index=False)
