@@ -40,7 +40,7 @@ demo: $(VENV)/.installed-cli  ## Self-learn on scikit-learn's digits with 5 labe
 	$(BIN)/fewlabel demo
 
 test: $(READY)  ## Run the test suite (the real data sets are used when FEWLABEL_DATA names their folder)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q --ignore-glob="*_browser.py"
 
 lint: $(READY)  ## Check style and types
 	$(BIN)/ruff check .

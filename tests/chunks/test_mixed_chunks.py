@@ -175,8 +175,9 @@ def test_tables_are_encoded_by_a_sample(tmp_path):
 
 def test_slow_families_are_left_out_and_say_what_a_row_costs(monkeypatch):
     monkeypatch.setattr("fewlabel.ensemble.sampled.ALWAYS_FAST", 100)
+    monkeypatch.setattr("fewlabel.ensemble.families.FAMILY_TREES", 400)
     told = []
-    clf = learner(voters=["forest", "lda"], time_budget=0.05, callback=told.append)
+    clf = learner(voters=["forest", "lda"], time_budget=0.15, callback=told.append)
     with pytest.warns(UserWarning, match=r"would take about .* s for 700 rows \(\d+ µs a row\)"):
         clf.fit(X[:L], Y[:L], unlabeled=CHUNKS)
     by_name = {record.name: record for record in clf.voters_}

@@ -9,7 +9,7 @@ from fewlabel.labeling.answers import AnswerBook
 from fewlabel.labeling.checking import Check, drawn
 from fewlabel.labeling.learning import Learned, Lesson, learn
 from fewlabel.labeling.progress import labels_needed, state
-from fewlabel.labeling.session import LabelingSession, Refused
+from fewlabel.labeling.session import FEWEST_RANDOM, LabelingSession, Refused
 from fewlabel.labeling.space import row_space
 from fewlabel.labeling.store import Answer, AnswerStore
 
@@ -204,6 +204,16 @@ def test_the_page_changes_to_the_check_when_the_goal_is_met(session):
     session.answer("tab1", shown[0], "label", "a")
     assert shown[0] not in session.check.rows
     assert session.next_row("tab1")[1] == "check"
+
+
+def test_an_estimate_by_few_random_rows_does_not_end_the_labelling(session):
+    few = learned(cautious=0.01)
+    few.error["n"] = FEWEST_RANDOM - 1
+    session.take_learned(few)
+    assert session.check is None
+    few.error["n"] = FEWEST_RANDOM
+    session.take_learned(few)
+    assert session.check is not None
 
 
 def test_right_labels_are_proved(session):

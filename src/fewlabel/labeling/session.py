@@ -23,6 +23,8 @@ from fewlabel.labeling.learning import Learned, Lesson
 from fewlabel.labeling.questions import Questions
 from fewlabel.labeling.store import Answer, AnswerStore, Kind, Why
 
+FEWEST_RANDOM = 8
+"""Random rows behind an estimate before it may end the labelling: fewer say next to nothing."""
 LONGEST_LABEL, LONGEST_COMMENT, LONGEST_NAME = 200, 2_000, 100
 
 
@@ -357,7 +359,7 @@ class LabelingSession:
     def goal_met(self) -> bool:
         """Whether the estimate, taken with caution, allows to accept every label."""
         learned = self.learned
-        if learned is None or not learned.error.get("n"):
+        if learned is None or learned.error.get("n", 0) < FEWEST_RANDOM:
             return False
         return bool(learned.error["cautious"] <= self.goal and learned.accepted.any())
 
