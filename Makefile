@@ -202,7 +202,7 @@ versions: $(READY)
 	test -x .venv-$(NAME)/bin/python || $(PYTHON) -m venv .venv-$(NAME)
 	.venv-$(NAME)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest hypothesis 'polars<2' $(WITH)
 	OMP_NUM_THREADS=1 .venv-$(NAME)/bin/python -m pytest -q $(VERSION_TESTS) \
-		-W 'ignore::pytest.PytestRemovedIn10Warning'
+		-W 'ignore::pytest.PytestRemovedIn10Warning' -W 'ignore::DeprecationWarning'
 
 wheel: $(VENV)/.installed-release  ## Build wheel and sdist, install each into a bare environment, use it without extras
 	rm -rf dist .venv-wheel .venv-sdist

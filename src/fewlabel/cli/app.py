@@ -49,13 +49,23 @@ def _root(
     pass
 
 
+def _given(ctx: typer.Context, options: type) -> dict[str, Any]:
+    """The parameters of a command that ``options`` has; old typer leaves paths as text."""
+    given: dict[str, Any] = {}
+    for field in fields(options):
+        if field.name in ctx.params:
+            value = ctx.params[field.name]
+            text_of_path = isinstance(value, str) and "Path" in str(field.type)
+            given[field.name] = Path(value) if text_of_path else value
+    return given
+
+
 def _fit_options(ctx: typer.Context, console: Console) -> FitOptions:
     """The options of ``fit`` and ``columns`` that say how a table is read and learned."""
     from fewlabel.cli.shares import class_shares, share
     from fewlabel.cli.workflow import FitOptions
 
-    names = {field.name for field in fields(FitOptions)} & set(ctx.params)
-    given = {name: ctx.params[name] for name in names}
+    given = _given(ctx, FitOptions)
     for name in ("drop", "text", "category", "date", "number"):
         given[name] = given[name] or ()
     if given.get("accept_error") is not None:
@@ -223,8 +233,7 @@ def audit(
         from fewlabel.cli.audit import AuditOptions, audit_command
         from fewlabel.cli.shares import share
 
-        names = {field.name for field in fields(AuditOptions)} & set(ctx.params)
-        given = {name: ctx.params[name] for name in names}
+        given = _given(ctx, AuditOptions)
         given["confidence"] = share(confidence, "--confidence")
         given["goal"] = None if goal is None else share(goal, "--goal")
         audit_command(console, table, AuditOptions(**given))
@@ -265,8 +274,7 @@ def label(
         from fewlabel.cli.label import LabelOptions, label_command
         from fewlabel.cli.shares import share
 
-        names = {field.name for field in fields(LabelOptions)} & set(ctx.params)
-        given = {name: ctx.params[name] for name in names}
+        given = _given(ctx, LabelOptions)
         given["goal"] = share(goal, "--goal")
         given["classes"], given["drop"] = tuple(classes or ()), tuple(drop or ())
         label_command(console, table, LabelOptions(**given, open_browser=not no_open))
