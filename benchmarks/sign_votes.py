@@ -17,8 +17,8 @@ from reproduction.spec import Trial
 class SignVotes(QNS3VMClassifier):
     """QN-S3VM whose class scores are 1 where a machine says yes and 0 elsewhere."""
 
-    def _linear_scores(self, features: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-        return (super()._linear_scores(features) > 0).astype(np.float64)
+    def _scores_of(self, outputs: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return (super()._scores_of(outputs) > 0).astype(np.float64)
 
 
 def _make(trial: Trial, params: Params, label_proba: Any) -> SignVotes:

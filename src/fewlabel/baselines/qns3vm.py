@@ -243,7 +243,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         self.coef_ = W.T if basis is None else W.T @ basis.T
         self.intercept_ = machine.bias - machine.center @ W
         self.temperature_ = self._calibrate(machine, codes[is_labeled], rng)
-        return _class_scores(features @ W + self.intercept_)
+        return self._scores_of(features @ W + self.intercept_)
 
     def _fit_features(self, X: Any, rng: np.random.RandomState) -> Nystroem | None:
         if self.kernel == "linear":
@@ -303,7 +303,11 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         return _temperature(scores[judged], codes[judged]) if judged.any() else 1.0
 
     def _linear_scores(self, features: Any) -> Floats:
-        return _class_scores(features @ self.coef_.T + self.intercept_)
+        return self._scores_of(features @ self.coef_.T + self.intercept_)
+
+    def _scores_of(self, outputs: Floats) -> Floats:
+        """Scores of the classes from the outputs of the machines."""
+        return _class_scores(outputs)
 
     def _scores(self, X: Any) -> Floats:
         return self._linear_scores(self._features(X))
