@@ -14,7 +14,25 @@ from fewlabel.encoding.encoder import TableEncoder
 
 
 @dataclass(frozen=True)
-class EncodedLayout:
+class _LayoutOfNumbers:
+    """What layouts that make numbers of chunks have in common."""
+
+    layout: Any
+
+    @property
+    def target(self) -> str | None:
+        """Column whose missing values mark unlabelled rows."""
+        target: str | None = getattr(self.layout, "target", None)
+        return target
+
+    def truth_of(self, raw: Any, rows: NDArray[np.intp]) -> Any:
+        """True labels of the unlabelled rows, None if they are not known."""
+        truth = getattr(self.layout, "truth_of", None)
+        return None if truth is None else truth(raw, rows)
+
+
+@dataclass(frozen=True)
+class EncodedLayout(_LayoutOfNumbers):
     """Brings chunks into the layout of the labelled rows, and encodes them.
 
     Attributes
@@ -25,14 +43,7 @@ class EncodedLayout:
         Fitted on the labelled rows and a sample of the others.
     """
 
-    layout: Any
     encoder: TableEncoder
-
-    @property
-    def target(self) -> str | None:
-        """Column whose missing values mark unlabelled rows."""
-        target: str | None = getattr(self.layout, "target", None)
-        return target
 
     def conform(self, raw: Any) -> tuple[Any, NDArray[np.intp]]:
         """The unlabelled rows of a chunk as numbers, and their positions in the chunk."""
@@ -42,23 +53,10 @@ class EncodedLayout:
             return np.empty((0, width), dtype=np.float32), rows
         return self.encoder.encode(X, readable=MOSTLY_IN_PART)[0], rows
 
-    def truth_of(self, raw: Any, rows: NDArray[np.intp]) -> Any:
-        """True labels of the unlabelled rows, None if they are not known."""
-        truth = getattr(self.layout, "truth_of", None)
-        return None if truth is None else truth(raw, rows)
-
 
 @dataclass(frozen=True)
-class NumberLayout:
+class NumberLayout(_LayoutOfNumbers):
     """Chunks as matrices of numbers, whatever they were."""
-
-    layout: Any
-
-    @property
-    def target(self) -> str | None:
-        """Column whose missing values mark unlabelled rows."""
-        target: str | None = getattr(self.layout, "target", None)
-        return target
 
     def conform(self, raw: Any) -> tuple[Any, NDArray[np.intp]]:
         """The unlabelled rows of a chunk as a matrix, and their positions in the chunk."""
@@ -66,8 +64,3 @@ class NumberLayout:
         if hasattr(X, "dtype") and X.dtype.kind == "f":
             return X, rows
         return np.asarray(X, dtype=np.float64), rows
-
-    def truth_of(self, raw: Any, rows: NDArray[np.intp]) -> Any:
-        """True labels of the unlabelled rows, None if they are not known."""
-        truth = getattr(self.layout, "truth_of", None)
-        return None if truth is None else truth(raw, rows)
