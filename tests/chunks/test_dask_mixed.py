@@ -17,10 +17,11 @@ pytest.importorskip("distributed", reason="dask is not installed: pip install 'f
 import dask.array as da
 import dask.dataframe as dd
 from dask import delayed
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from fewlabel.chunks import dask_rows
 from fewlabel.chunks.dask_errors import NoWorkersError, VersionError
+from support.dask_cluster import cluster
 from support.dask_faults import CountedTree
 
 pytestmark = [
@@ -34,17 +35,6 @@ X, Y = make_blobs(600, 4, centers=3, cluster_std=4.0, random_state=3)
 L, SIZE = 60, 90
 CHUNKS = [X[k : k + SIZE] for k in range(L, len(X), SIZE)]
 COLUMNS = list("abcd")
-
-
-def cluster(n_workers=2, **options):
-    return LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        **options,
-    )
 
 
 @pytest.fixture(scope="module")

@@ -30,9 +30,10 @@ pytest.importorskip("distributed", reason="dask is not installed: pip install 'f
 import dask
 import dask.array as da
 import dask.dataframe as dd
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from fewlabel.chunks import dask_rows as distributed
+from support.dask_cluster import cluster
 from support.dask_faults import FaultyForest, GivenVotes
 
 pytestmark = [
@@ -51,17 +52,6 @@ X, Y = X[:700], Y[:700]
 L, SIZE = 100, 150  # labelled rows, rows of a partition
 CHUNKS = [X[k : k + SIZE] for k in range(L, len(X), SIZE)]
 COLUMNS = [f"x{k}" for k in range(X.shape[1])]
-
-
-def cluster(n_workers=2, **options):
-    return LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        **options,
-    )
 
 
 @pytest.fixture(scope="module")
