@@ -39,8 +39,8 @@ and what each part brings. `make mixed-vote` writes it from the records in `resu
   of the features in [-1, 1] (wide rows: 50 principal components), of 20 whitened components, of
   the leaves of extra trees (30 singular vectors), or of the discriminants of shrunk LDA.
 - **Many rows**: beyond 20,000 unlabelled rows a sample carries the graphs; other rows, and new
-  ones, vote by their ten nearest neighbours in it. With `faiss` (`pip install 'fewlabel[graph]'`) the
-  search among 15,000 rows or more is approximate.
+  ones, vote by their ten nearest neighbours in it. With `faiss` (`pip install 'fewlabel[graph]'`)
+  the search among 15,000 rows or more is approximate.
 - **Held-out votes**: out of bag for the forest, cross-fitted on five folds for the others.
 - **Q**: Q(h) ∝ exp(−5·√l·loss(h)), the Gibbs posterior of half the Brier score of the held-out
   votes. Families with Q < 0.01 are dropped.
