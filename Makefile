@@ -54,10 +54,12 @@ format: $(READY)  ## Rewrite the code in the project's style
 docs: $(VENV)/.installed-docs  ## Build the documentation into docs/build/html; warnings are errors (minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/build/html
 	$(BIN)/python docs/check_links.py docs/build/html
+	$(BIN)/python docs/check_accessibility.py docs/build/html
 
 docs-quick: $(VENV)/.installed-docs  ## The same without running the gallery's scripts
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html -D plot_gallery=0 docs docs/build/quick
 	$(BIN)/python docs/check_links.py docs/build/quick
+	$(BIN)/python docs/check_accessibility.py docs/build/quick
 
 dependencies: $(VENV)/.installed-docs  ## Write the table of docs/about/dependencies.md
 	$(BIN)/python docs/dependencies.py
