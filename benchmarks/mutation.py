@@ -44,7 +44,7 @@ _WAITING = 10
 _LOADED = ("pandas", "pytest", "scipy.optimize", "scipy.stats", "sklearn.datasets")
 _LOADED += ("sklearn.discriminant_analysis", "sklearn.ensemble", "sklearn.linear_model")
 _LOADED += ("sklearn.model_selection", "sklearn.naive_bayes", "sklearn.pipeline", "sklearn.svm")
-# Modules whose tests stand in a file of another name.
+# Modules whose tests stand in files of other names.
 TESTED_BY = {
     "assessment": "error_estimate",
     "audit_acceptance": "audit",
@@ -62,8 +62,9 @@ TESTED_BY = {
     "markov": "transductive",
     "mislabeled_error": "mislabeling",
     "out_of_sample": "error_estimate",
-    "prevalence": "error_estimate",
+    "prevalence": "error_estimate ../ensemble/test_class_shares",
     "rounds": "policies",
+    "sampled": "../chunks/test_mixed_chunks",
     "table": "cbound",
     "training_set": "policies",
     "voter_votes": "posterior",
@@ -195,8 +196,9 @@ def _change(node: ast.expr) -> bool:
 def files_for(path: Path) -> tuple[list[Path], list[Path]]:
     """The tests of a module, and those of its neighbours."""
     room = TESTS / path.relative_to(SOURCE).parts[0]
-    own = [room / f"test_{TESTED_BY.get(path.stem, path.stem)}.py"]
-    own = [file for file in own if file.exists()]
+    names = TESTED_BY.get(path.stem, path.stem).split()
+    own = [room / f"{name if '/' in name else f'test_{name}'}.py" for name in names]
+    own = [file.resolve() for file in own if file.exists()]
     others = [file for file in sorted(room.glob("test_*.py")) if file not in own]
     return own, [*others, *sorted((TESTS / "self_learning").glob("test_*.py"))]
 
@@ -292,6 +294,7 @@ def main() -> None:
     parser.add_argument("--record", type=Path, help="file of fates, to go on from")
     parser.add_argument("--minutes", type=float, default=math.inf, help="start none after so many")
     parser.add_argument("--least", type=float, default=0.0, help="fail below this share killed")
+    parser.add_argument("--note", type=Path, help="records to add the figures to")
     options = parser.parse_args()
     paths = [path for room in options.rooms for path in sorted((SOURCE / room).glob("*.py"))]
     if options.modules:
@@ -329,6 +332,10 @@ def run(mutants: list[Mutant], options: argparse.Namespace) -> int:
     share = 1 - len(alive) / max(1, len(counted))
     skipped = len(mutants) - len(counted)
     print(f"{len(counted)} mutants, {share:.1%} killed; {skipped} more are known to be equivalent")
+    from benchmarks.hardening import note  # not before the forks: it imports of ours
+
+    figures = {"mutants": len(counted), "killed": len(counted) - len(alive), "equivalent": skipped}
+    note(options.note, "mutation", seed=options.seed, **figures)
     return int(share < options.least)
 
 
