@@ -246,6 +246,7 @@ def test_missing_values_get_the_medians_of_the_sample():
         n_workers=1,
     )
     scaler, scaled = trainer.view("standard")
+    assert scaled.shape == rows.shape  # the column without any value stays
     assert not np.isnan(scaled).any()
     median = np.nanmedian(StandardScaler().fit_transform(rows[:, [1]]))
     np.testing.assert_allclose(scaled[3:9, 1], median, atol=1e-12)
