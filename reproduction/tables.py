@@ -152,7 +152,8 @@ def _accuracy_note(cells: dict[str, dict[str, Cell]]) -> str:
         f"{N_TRIALS}. Italics: the paper's. Bold: best mean of the row. ↓: significantly worse "
         "than it (two-sided Mann-Whitney U test at 0.01), on the splits that the row's cells with "
         f"{COMPARED} or more share. The paper's arrows are its own. SE: ours minus the paper's "
-        f"mean in standard errors of the difference, shown beyond {FAR:g}; a single trial is given the paper's deviation."
+        f"mean in standard errors of the difference, shown beyond {FAR:g}; a single trial is "
+        "given the paper's deviation."
     )
 
 
