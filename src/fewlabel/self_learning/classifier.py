@@ -55,7 +55,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
     policy : {"bound", "fixed", "curriculum"} or policy object, default="bound"
         Which rows to pseudo-label, see :mod:`fewlabel.selection.policies`.
     label_proba : {"supervised", "current", "uniform"} or array-like, default="supervised"
-        What stands for the unknown :math:`P(Y\mid x)` in the bound: the votes of the initial
+        What is used for the unknown :math:`P(Y\mid x)` in the bound: the votes of the initial
         supervised classifier (the paper's choice), those of the current one, 1/K, or given
         probabilities of shape (n_samples, n_classes).
     pseudo_weight : {"balanced", "uniform"}, default="balanced"
@@ -65,8 +65,8 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         How rows were chosen for labelling: at random, or some of each class. The estimate of the
         error then rests on class shares that are estimated from the votes.
     table : "auto", TableEncoder or None, default="auto"
-        Without an own ``estimator``, frames with texts, categories or dates become numbers by
-        :class:`fewlabel.TableEncoder`. An own estimator gets the rows as they are.
+        Without an ``estimator``, frames with texts, categories or dates are encoded by
+        :class:`fewlabel.TableEncoder`. A given estimator gets the rows as they are.
     max_iter : int, optional
         At most this many rounds. By default until no row is left or none is selected.
     min_gain : float in [0, 1), default=0.01
@@ -112,7 +112,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         About how many of the labels are wrong: ``value`` with its 95 % limits ``low`` and ``high``,
         the number ``n`` of labelled rows behind it and what it ``assumes``.
     confidence_ : ndarray of shape (n_samples,)
-        The calibrated chance that each row's label is right; 1 for given labels.
+        The calibrated probability that each row's label is right; 1 for given labels.
     risk_bound_ : float
         The paper's bound TB, from calibrated votes: a bound of the **expected** error if
         ``label_proba_`` were true. May exceed 1. NaN without unlabelled rows.
