@@ -103,6 +103,7 @@ def _counts(view: FitView) -> dict[str, Any]:
         "accepted_share": accepted / n_unlabeled if n_unlabeled else math.nan,
         "max_error": view.rule.max_error,
         "n_changed": view.sums.n_changed,
+        "gain": view.clf.assessment_.changes.gain(view.sums.n_changed)._asdict(),
     }
 
 
