@@ -3,7 +3,7 @@
 Fits both classifiers, compares the estimate of how many more labels are right than by the first
 vote (:mod:`fewlabel.assess.changes`) with the truth, and writes docs/self_learning_gain.md. Each
 fit leaves a record; fits that have one are not repeated. The constants of the estimate were chosen
-on smaller seeds.
+on smaller seeds, which the page does not show.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks import _page
 from benchmarks.promise_data import make, split
+from fewlabel.assess.changes import gain_of_changes
 
 RECORDS = Path("results/self_learning_gain.jsonl")
 PAGE = Path("docs/self_learning_gain.md")
@@ -25,7 +26,7 @@ SETS = (
     "digits", "breast_cancer", "wine", "overlap, 3 classes", "8 unequal classes", "noisy moons",
 )  # fmt: skip
 BASES = {"mixed vote": "FewLabelClassifier", "forest": "SelfLearningClassifier"}
-SEEDS = range(1100, 1110)
+SEEDS = range(1105, 1115)
 PER_CLASS, MOST_UNLABELED = 10, 600
 
 NOTE = f"""
@@ -39,7 +40,7 @@ estimate is rough: its limits are about as far apart as *width* says.
 
 
 def run(base: str, name: str, seed: int) -> dict[str, Any]:
-    """One fit: the estimate, and the truth."""
+    """One fit: how many labels were changed, and how many more are right in truth."""
     rows = split(name, PER_CLASS, seed, MOST_UNLABELED)
     assert rows is not None
     clf = make(base, seed).fit(rows.X, np.where(rows.labeled, rows.y, -1))
@@ -49,8 +50,7 @@ def run(base: str, name: str, seed: int) -> dict[str, Any]:
     first = labels.initial.argmax(axis=1)
     right = int((labels.labels == truth).sum() - (first == truth).sum())
     changed = int((first != labels.labels).sum())
-    record = {"base": base, "data": name, "seed": seed, "changed": changed, "truth": right}
-    return record | clf.assessment_.changes.gain(changed)._asdict()
+    return {"base": base, "data": name, "seed": seed, "changed": changed, "truth": right}
 
 
 def page(records: list[dict[str, Any]]) -> str:
@@ -68,15 +68,16 @@ def page(records: list[dict[str, Any]]) -> str:
 def _line(fits: list[dict[str, Any]]) -> dict[str, Any]:
     truth = np.array([fit["truth"] for fit in fits])
     error = truth.std(ddof=1) / np.sqrt(len(fits)) if len(fits) > 1 else float("nan")
-    within = sum(fit["low"] <= fit["truth"] <= fit["high"] for fit in fits)
-    mean = {key: np.mean([fit[key] for fit in fits]) for key in ("changed", "value", "low", "high")}
+    gains = [gain_of_changes(f["changed"], mixed=f["base"] == "mixed vote") for f in fits]
+    within = sum(gain.low <= fit["truth"] <= gain.high for gain, fit in zip(gains, fits))
+    value, low, high = np.mean(gains, axis=0)
     return {
         "fits": len(fits),
-        "changed": f"{mean['changed']:.1f}",
-        "estimate": f"{mean['value']:+.1f}",
+        "changed": f"{np.mean([fit['changed'] for fit in fits]):.1f}",
+        "estimate": f"{value:+.1f}",
         "truth": f"{truth.mean():+.1f} ± {error:.1f}",
         "within": f"{within} of {len(fits)}",
-        "width": f"{mean['high'] - mean['low']:.0f}",
+        "width": f"{high - low:.0f}",
     }
 
 
@@ -94,7 +95,7 @@ def main() -> None:
             records[key] = run(*key)
             with RECORDS.open("a") as file:
                 file.write(json.dumps(records[key]) + "\n")
-    _page.write(PAGE, page(list(records.values())))
+    _page.write(PAGE, page([record for key, record in records.items() if key in plan]))
 
 
 if __name__ == "__main__":

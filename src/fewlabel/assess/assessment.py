@@ -6,14 +6,13 @@ The estimator owns one :class:`FitAssessment`. The table of labels, the report, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel.assess.calibration import Confidence, bounding_power, for_bounds
-from fewlabel.assess.changes import Changes
 from fewlabel.assess.error_estimate import ErrorEstimate, Labels, assess_labels
 from fewlabel.assess.label_proba import label_proba_of
 from fewlabel.assess.out_of_sample import WeightRule, mix_held_out
@@ -96,12 +95,6 @@ class SelfLearned(NamedTuple):
     errors: Floats
     trained_share: float
 
-    def changes(self, held_out: HeldOut) -> Changes:
-        """How the rows compare with the first votes for them, where there are any."""
-        voted = held_out.votes[0].any(axis=1)
-        first = held_out.votes[0, voted].argmax(axis=1) != held_out.y[voted]
-        return Changes.of(first, self.errors[voted] > 0.5)
-
 
 class Transduction(NamedTuple):
     """What a fit says of the unlabelled rows.
@@ -181,15 +174,12 @@ class FitAssessment:
         The chance that a label is right, for the rows of the fit.
     self_learned : SelfLearned or None
         What self-learning as a whole gets wrong without the label of a row, if known.
-    changes : Changes
-        What the labels that self-learning changed are worth.
     """
 
     error: ErrorEstimate
     promise: Promise
     confidence: Floats
     self_learned: SelfLearned | None = None
-    changes: Changes = field(default_factory=Changes)
 
 
 def assess(
@@ -242,5 +232,4 @@ def assess(
         promise=promise,
         confidence=promise.confidence(rows.initial, rows.labels),
         self_learned=self_learned,
-        changes=Changes() if self_learned is None else self_learned.changes(held_out),
     )
