@@ -54,10 +54,12 @@ format: $(READY)  ## Rewrite the code in the project's style
 docs: $(VENV)/.installed-docs  ## Build the documentation into docs/build/html; warnings are errors (minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/build/html
 	$(BIN)/python docs/check_links.py docs/build/html
+	$(BIN)/python docs/check_accessibility.py docs/build/html
 
 docs-quick: $(VENV)/.installed-docs  ## The same without running the gallery's scripts
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html -D plot_gallery=0 docs docs/build/quick
 	$(BIN)/python docs/check_links.py docs/build/quick
+	$(BIN)/python docs/check_accessibility.py docs/build/quick
 
 dependencies: $(VENV)/.installed-docs  ## Write the table of docs/about/dependencies.md
 	$(BIN)/python docs/dependencies.py
@@ -73,9 +75,6 @@ reproduction: $(READY)  ## Write docs/reproduction.md from the records in result
 
 reproduction-run: $(READY)  ## Run the trials of docs/reproduction.md that have no record, then write it (many hours; FEWLABEL_DATA)
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m reproduction --all --out results --jobs $(JOBS) --page docs/reproduction.md
-
-min-gain: $(READY)  ## Measure what the last rounds of self-learning bring, write docs/min_gain.md (slow)
-	$(BIN)/python -m benchmarks.min_gain --write docs/min_gain.md
 
 coverage: $(READY)  ## How often the PAC-Bayes bounds fail in 2,000 simulated samples, write docs/pac_bayes_coverage.md
 	$(BIN)/python -m benchmarks.coverage --write docs/pac_bayes_coverage.md
@@ -118,6 +117,7 @@ mixed-vote: $(READY)  ## Write docs/mixed_vote.md from the records
 
 mixed-vote-run: $(READY)  ## Run the mixed vote's ablation and timing that have no record (an hour or more)
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote run
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote rounds
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote cost
 
 labeling: $(READY)  ## Write the simulation's table and picture of docs/labeling.md from the records
@@ -159,9 +159,6 @@ screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
 
 any-table: $(READY)  ## Learn messy tables beside scikit-learn pipelines, write docs/any_table.md (slow)
 	$(BIN)/python -m benchmarks.any_table --records results/any_table.jsonl --write docs/any_table.md
-
-csv-scale: $(READY)  ## Measure `fewlabel fit` on a CSV of a million rows, write docs/csv_scale.md (slow)
-	$(BIN)/python -m benchmarks.csv_scale --records results/csv_scale.jsonl --write docs/csv_scale.md
 
 scaling: $(READY)  ## Measure rows out of core, workers and costs a row, write the tables of docs/scaling.md (an hour; goes on where it stopped)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scaling --write docs/scaling.md

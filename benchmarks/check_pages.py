@@ -14,7 +14,6 @@ from pathlib import Path
 from benchmarks import (
     competitors,
     competitors_page,
-    csv_scale,
     labeling,
     labeling_page,
     mixed_vote,
@@ -38,9 +37,8 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield DOCS / "reproduction.md", page_text(Scope(), found, "reproduction")
     times = json.loads(competitors.SCALING.read_text(encoding="utf-8"))
     yield DOCS / "baselines.md", competitors_page.page(found, times)
-    ablation, cost = records(mixed_vote.ABLATION), records(mixed_vote.COST)
-    yield DOCS / "mixed_vote.md", mixed_vote_page.text(ablation, cost, RESULTS)
-    yield DOCS / "csv_scale.md", csv_scale.page(records(RESULTS / "csv_scale.jsonl"))
+    parts = (records(path) for path in (mixed_vote.ABLATION, mixed_vote.COST, mixed_vote.ROUNDS))
+    yield DOCS / "mixed_vote.md", mixed_vote_page.text(*parts, RESULTS)
     fits = [fit for fit in records(promise.RECORDS) if "truth" in fit]
     yield DOCS / "promise.md", promise_page.page(fits)
     yield DOCS / "labeling.md", labeling_page.tables(records(labeling.RECORDS))
