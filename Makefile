@@ -226,6 +226,7 @@ sbom: wheel  ## Write the bill of materials of a bare installation (CycloneDX) i
 release: wheel sbom  ## Make everything that a release needs in dist/; nothing is uploaded
 
 constraints: $(VENV)/.installed-docs $(VENV)/.installed-release  ## Write constraints.txt, the versions that developers use
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[excel,graph]'
 	$(BIN)/python .ci/constraints.py > constraints.part
 	mv constraints.part constraints.txt
 

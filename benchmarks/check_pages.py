@@ -18,6 +18,8 @@ from benchmarks import (
     labeling_page,
     mixed_vote,
     mixed_vote_page,
+    peers,
+    peers_page,
     promise,
     promise_page,
     scaling,
@@ -42,6 +44,8 @@ def pages() -> Iterator[tuple[Path, str]]:
     fits = [fit for fit in records(promise.RECORDS) if "truth" in fit]
     yield DOCS / "promise.md", promise_page.page(fits)
     yield DOCS / "labeling.md", labeling_page.tables(records(labeling.RECORDS))
+    race = records(peers.RECORDS)
+    yield Path("README.md"), peers_page.sentence(race, peers.OURS[0])
     log = scaling.Log(scaling.RECORDS)
     for make in scaling.TABLES.values():
         yield DOCS / "scaling.md", make(log)

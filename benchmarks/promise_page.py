@@ -92,7 +92,7 @@ def page(records: list[Record]) -> str:
         "By data set:\n\n" + table(_grouped(fits, ("data",), _estimate)),
         OUTSIDE,
         "## Is it right for each class?\n\n" + PER_CLASS,
-        table(_grouped(fits, by_size, _classes)),
+        table(_grouped(fits, ("base",), _classes)),
         *_stratified(stratified),
         "## Which labels can be taken?\n\n" + ACCEPT,
         table(_grouped(fits, by_size, _accepted)),

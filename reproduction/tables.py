@@ -149,10 +149,11 @@ def _accuracy_note(cells: dict[str, dict[str, Cell]]) -> str:
     counts = trials_text(c for row in cells.values() for c in row.values())
     return (
         f"Mean ± standard deviation (divisor n) over {counts}; in brackets where it is not "
-        f"{N_TRIALS}. Bold: best mean of the row. ↓: significantly worse than it (two-sided "
-        f"Mann-Whitney U test at 0.01), on the splits that the row's cells with {COMPARED} or more "
-        "share. The paper's arrows are its own. SE: ours minus the paper's mean in standard errors "
-        f"of the difference, shown beyond {FAR:g}; a single trial is given the paper's deviation."
+        f"{N_TRIALS}. Italics: the paper's. Bold: best mean of the row. ↓: significantly worse "
+        "than it (two-sided Mann-Whitney U test at 0.01), on the splits that the row's cells with "
+        f"{COMPARED} or more share. The paper's arrows are its own. SE: ours minus the paper's "
+        f"mean in standard errors of the difference, shown beyond {FAR:g}; a single trial is "
+        "given the paper's deviation."
     )
 
 
@@ -197,8 +198,8 @@ def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
     notes = (
         "Mean processor time to fit and to predict the unlabelled rows, over the trials (their "
         f"number in brackets if below {N_TRIALS}) and the points of the grid; marked where only "
-        "the wall time is on record. Forests use one core. The paper has wall times on 32 cores. "
-        "Our machine: "
+        "the wall time is on record. Forests use one core. Italics: the paper's "
+        "wall times on 32 cores. Our machine: "
         f"{'; '.join(sorted(machines)) or 'none'}.",
         *_scope_notes(scope),
     )
@@ -208,9 +209,9 @@ def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
 def _time_field(records: list[Record], printed: str | None, note: str) -> Lines:
     done = [record for record in records if record["status"] == OK]
     limited, limit = limits_hit(records)
-    paper = f"paper {printed}" if printed else ""
+    paper = f"*{printed}*" if printed else ""
     if not done:
-        text = f"{limit} ({limited})" if limited else "not run"
+        text = f"{limit} ({limited})" if limited else "–"
         return tuple(filter(None, (text, paper)))
     clock = "processor" if all("cpu" in record["seconds"] for record in done) else "wall"
     seconds = fmean(_seconds(record["seconds"], clock) for record in done)
@@ -231,7 +232,7 @@ def _seconds(seconds: dict[str, float], clock: str) -> float:
 def _accuracy_field(row: str, column: str, c: Cell) -> Lines:
     paper = _paper_text(row, column, c.paper)
     if not c.n:
-        text = f"NA ({c.limit})" if c.limited else "not run"
+        text = f"NA ({c.limit})" if c.limited else "–"
         return tuple(filter(None, (text, paper)))
     mean = f"**{number(c.mean)}**" if c.best else number(c.mean)
     spread = f" ± {number(c.std)}" if c.n > 1 else ""
@@ -249,6 +250,6 @@ def _accuracy_field(row: str, column: str, c: Cell) -> Lines:
 
 def _paper_text(row: str, column: str, printed: Reported | None) -> str:
     if printed is not None:
-        return f"paper {number(printed.mean)}{'↓' * printed.worse} ± {number(printed.std)}"
+        return f"*{number(printed.mean)}{'↓' * printed.worse} ± {number(printed.std)}*"
     # NA is what the paper says of a method that took too long; of others it says nothing.
-    return "paper NA" if ROWS[row].paper and column in paper_values.METHODS else ""
+    return "*NA*" if ROWS[row].paper and column in paper_values.METHODS else ""

@@ -175,16 +175,16 @@ def test_table_2_in_two_notations():
     page = markdown(table)
     line = next(text for text in page.splitlines() if text.startswith("| Vowel"))
     cells = [text.strip() for text in line.split("|")]
-    assert cells[2] == ".585 ± .005 (4)<br>paper .586 ± .028"
-    assert re.search(r"paper .586 ± .026<br>\+1\d\.\d SE", cells[9])
-    assert cells[3] == "NA (over 10 m)<br>paper .602 ± .026"
-    assert cells[4] == "not run<br>paper .208↓ ± .029"
-    assert cells[10] == "not run"  # FewLabel is not in the paper
+    assert cells[2] == ".585 ± .005 (4)<br>*.586 ± .028*"
+    assert re.search(r"\*.586 ± .026\*<br>\+1\d\.\d SE", cells[9])
+    assert cells[3] == "NA (over 10 m)<br>*.602 ± .026*"
+    assert cells[4] == "–<br>*.208↓ ± .029*"
+    assert cells[10] == "–"  # FewLabel is not in the paper
     assert cells[9].startswith("**.695** ± .011 (4)")
     assert "over 4 trials" in page
     tex = latex(table)
-    assert r"\makecell{\textbf{.695} $\pm$ .011 (4)\\\tiny paper .586 $\pm$ .026" in tex
-    assert r"paper .208$^{\downarrow}$ $\pm$ .029" in tex
+    assert r"\makecell{\textbf{.695} $\pm$ .011 (4)\\\tiny \textit{.586 $\pm$ .026}" in tex
+    assert r"\textit{.208$^{\downarrow}$ $\pm$ .029}" in tex
     assert sum(line.endswith(r" \\") for line in tex.splitlines()) == 2  # head, Vowel
 
 
@@ -221,22 +221,22 @@ def test_a_terminal_shows_the_tables_that_fit(width, fits):
     narrow = narrowed(Scope(), ("vowel",), ("RF", "MSLA"), 4)
     assert show_table(build("table2", narrow, made_up()), console) == fits
     text = console.file.getvalue()
-    assert ("│ Vowel    │ .585 ± .005 (4)   │ .695 ± .011 (4)   │" in text) == fits
+    assert ("│ Vowel    │ .585 ± .005 (4) │ .695 ± .011 (4) │" in text) == fits
     assert bool(text) == fits
-    assert "**" not in text
+    assert "*" not in text
 
 
 def test_other_tables():
     records = made_up()
     oracle = build("table3", VOWEL, records).rows["vowel"]["oracle"]
-    assert oracle[:2] == (".600 ± .000 (4)", "paper .599 ± .028")
+    assert oracle[:2] == (".600 ± .000 (4)", "*.599 ± .028*")
     times = build("table4", VOWEL, records).rows["vowel"]
-    assert times["RF"] == ("1.0 s (4)", "paper 1 s")
+    assert times["RF"] == ("1.0 s (4)", "*1 s*")
     without = [r | {"seconds": {"fit": 9.0, "predict": 3.0}} for r in records if "seconds" in r]
     walls = build("table4", VOWEL, without).rows["vowel"]
-    assert walls["RF"] == ("12 s wall (4)", "paper 1 s")
-    assert times["QN-S3VM"] == ("not run", "paper 2 s")
-    assert times["LS"] == ("over 10 m (24)", "paper 6 s")
+    assert walls["RF"] == ("12 s wall (4)", "*1 s*")
+    assert times["QN-S3VM"] == ("–", "*2 s*")
+    assert times["LS"] == ("over 10 m (24)", "*6 s*")
     row = build("table1", VOWEL, [described("vowel")]).rows["vowel"]
     assert (row["l"], row["u"]) == (("99",), ("800 (paper: 891)",))
 
