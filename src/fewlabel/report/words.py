@@ -220,27 +220,21 @@ def _why_higher(held: dict[str, Any]) -> list[str]:
     return reasons
 
 
-def self_learning_words(promise: dict[str, Any] | None) -> str:
-    """What self-learning added over the supervised vote, where both were held out."""
-    held = promise["held_out"] if promise else None
-    if held is None or held["self_learning"] is None:
-        return ""
-    before, after = held["initial"], held["self_learning"]
-    return (
-        f"self-learning: held out, {percent(after)} of {count(held['n'], 'labelled row')} wrong, "
-        f"{percent(before)} by the supervised vote alone (estimates)"
-    )
-
-
 def changed_words(summary: dict[str, Any]) -> str:
-    """How many labels self-learning changed, where what that is worth was not held out."""
+    """How many labels self-learning changed, and about what that is worth."""
     data = summary["data"]
     if not summary["rounds"]:
         return ""
-    return (
+    text = (
         f"self-learning changed {data['n_changed']:,} of the "
-        f"{count(data['n_unlabeled'], 'label')} of the supervised vote"
+        f"{count(data['n_unlabeled'], 'label')} of the first vote"
     )
+    if not data["n_changed"] or "gain" not in data:
+        return text
+    gain = {key: round(value) for key, value in data["gain"].items()}
+    more = "more" if gain["value"] >= 0 else "fewer"
+    limits = f"{gain['low']:+,} to {gain['high']:+,}".replace("-", "−")
+    return f"{text}: about {abs(gain['value']):,} {more} are right now (estimate: {limits})"
 
 
 # --- the truth -------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from fewlabel._core.scikit import (
     indexable_rows,
     routed_fit_params,
     take_rows,
+    wants_numbers,
 )
 from fewlabel.assess.assessment import HeldOut, SelfLearned
 from fewlabel.assess.error_estimate import Labels
@@ -31,6 +32,7 @@ from fewlabel.assess.held_out import (
 )
 from fewlabel.chunks.local import as_rows
 from fewlabel.chunks.rows import Rows
+from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.selection.learner import EstimatorLearner, default_forest, warn_if_unweighted
 from fewlabel.selection.policies import Policy
 from fewlabel.self_learning.base import SelfLearner
@@ -65,8 +67,9 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         How rows were chosen for labelling: at random, or some of each class. The estimate of the
         error then rests on class shares that are estimated from the votes.
     table : "auto", TableEncoder or None, default="auto"
-        Without an ``estimator``, frames with texts, categories or dates are encoded by
-        :class:`fewlabel.TableEncoder`. A given estimator gets the rows as they are.
+        How frames with texts, categories or dates are encoded; "auto" takes
+        :class:`fewlabel.TableEncoder` if the estimator is a classifier of scikit-learn that wants
+        numbers. Pipelines and classifiers of other packages get the rows as they are.
     max_iter : int, optional
         At most this many rounds. By default until no row is left or none is selected.
     min_gain : float in [0, 1), default=0.01
@@ -220,9 +223,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
                     f"{', '.join(routed)}: no metadata can be passed with `unlabeled`."
                 )
             return self._fit_chunks(X, y, as_rows(unlabeled), sample_weight)
-        if self.estimator is None or isinstance(self.estimator, str):
-            X = self._encoded(X, y, reset=True)
-        X = self._checked_rows(X, reset=True)
+        X = self._checked_rows(self._encoded(X, y, reset=True), reset=True)
         codes = self._encode(X, y)
         weight = self._checked_weight(sample_weight, codes)
         seed, sample_seed = self._seeds()
@@ -237,6 +238,12 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         X = X if reset else self._encoded(X, reset=False)
         check_features(self, X, reset=reset)
         return indexable_rows(X)
+
+    def _table_encoder(self, X: Any) -> TableEncoder | None:
+        own = self.estimator is not None and not isinstance(self.estimator, str)
+        if own and isinstance(self.table, str) and not wants_numbers(self.estimator):
+            return None
+        return super()._table_encoder(X)
 
     def _base_estimator(self, seed: int) -> Any:
         if self.estimator is None or isinstance(self.estimator, str):
@@ -273,10 +280,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
     ) -> Self:
         """Algorithm 1 on labelled rows in memory and unlabelled rows in chunks."""
         seed, sample_seed = self._seeds()
-        if self.estimator is None or isinstance(self.estimator, str):
-            X, layout = self._encoded_chunks(X, rows, sample_seed)
-        else:
-            self.table_encoder_, layout = None, rows.layout_like(X)
+        X, layout = self._encoded_chunks(X, rows, sample_seed)
         X = self._checked_rows(X, reset=True)
         codes = self._codes_of_labeled(X, y)
         weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
