@@ -53,7 +53,7 @@ def gain_of_changes(n_changed: int) -> Gain:
     --------
     >>> gain = gain_of_changes(31)
     >>> round(gain.value), round(gain.low), round(gain.high)
-    (5, -13, 23)
+    (5, -14, 24)
     """
     n_one = _ONE_RIGHT * n_changed
     # Of the share that is not known, and of the rows that happen to be changed.

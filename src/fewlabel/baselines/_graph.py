@@ -113,6 +113,22 @@ def _inverted_index(points: Any) -> Any:
     return index
 
 
+def local_edges(
+    distances: Floats, positions: Ints, scales: Floats, scales_of_points: Floats
+) -> Floats:
+    """Weights of edges to neighbours: they fall with the distance in units of both ends' scales."""
+    edges: Floats = np.exp(-(distances**2) / (scales[:, None] * scales_of_points[positions]))
+    return edges
+
+
+def neighbour_graph(weights: Floats, positions: Ints) -> sparse.csr_matrix:
+    """The normalised graph of rows with edges of these weights to their neighbours."""
+    n, k = positions.shape
+    starts = np.arange(0, n * k + 1, k)
+    graph = sparse.csr_matrix((weights.ravel(), positions.ravel(), starts), shape=(n, n))
+    return normalised_graph(graph)
+
+
 def normalised_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
     """S = D^(-1/2) W D^(-1/2), where W joins two rows if either is a neighbour of the other."""
     weights = graph.maximum(graph.T).tocsr()

@@ -43,8 +43,9 @@ from fewlabel.baselines._base import Codes, SemiSupervisedClassifier, class_prio
 from fewlabel.baselines._graph import (
     distributions,
     fitted_pca,
+    local_edges,
     nearest,
-    normalised_graph,
+    neighbour_graph,
     reached_rows,
     scales_of,
     spread,
@@ -284,18 +285,14 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         distances, positions = nearest(self._points, self.n_neighbors, n_jobs=self.n_jobs)
         self._scales = scales_of(distances) if self.kernel == "local" else None
         weights = self._edges(distances, positions, self._scales)
-        n, k = positions.shape
-        starts = np.arange(0, n * k + 1, k)
-        graph = sparse.csr_matrix((weights.ravel(), positions.ravel(), starts), shape=(n, n))
-        self.graph_ = normalised_graph(graph)
+        self.graph_ = neighbour_graph(weights, positions)
         return self._spread_over(self.graph_, codes)
 
     def _edges(self, distances: Floats, positions: Any, scales: Floats | None) -> Floats:
         """Weights of the edges from rows, whose own scales are given, to their neighbours."""
         if scales is None or self._scales is None:
             return np.ones_like(distances)
-        edges: Floats = np.exp(-(distances**2) / (scales[:, None] * self._scales[positions]))
-        return edges
+        return local_edges(distances, positions, scales, self._scales)
 
     def _spread_over(self, graph: sparse.csr_matrix, codes: Codes) -> Floats:
         n_classes = len(self.classes_)

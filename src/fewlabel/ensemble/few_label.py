@@ -41,7 +41,8 @@ class FewLabelClassifier(SelfLearner):
     Random forest, extra trees, SVM, semi-supervised SVM and LDA, and label spreading on graphs in
     given and in learned metrics vote together. The weight of each is learned from the labelled rows
     by votes that did not see their labels; then a round of self-learning (Algorithm 1) lets the
-    mixed vote teach the families, with thresholds from the paper's bound.
+    mixed vote teach the families, with thresholds from the paper's bound. Where the round does not
+    help, the first vote stays.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def label_next_csv(summary: dict[str, Any]) -> str:
     from fewlabel.tables.csv_writing import write_csv
 
     entries = summary["label_next"]["rows"]
-    keys = ["row", "label", "vote", "runner_up", "margin", "gain"]
+    keys = ["row", "label", "vote", "runner_up", "margin"]
     columns: dict[str, Any] = {key: pa.array([e[key] for e in entries]) for key in keys}
     for name in summary["label_next"]["columns"]:
         unique = name if name not in columns else f"{name} (table)"

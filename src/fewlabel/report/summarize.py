@@ -189,7 +189,7 @@ def _rounds(view: FitView, known: Truth | None) -> list[dict[str, Any]]:
 
 def _label_next(view: FitView, show_rows: ShowRows | None) -> dict[str, Any]:
     classes = view.clf.classes_
-    rows, votes, margins, gains = view.clf.next_rows(N_NEXT)
+    rows, votes, margins, _ = view.clf.next_rows(N_NEXT)
     best, second = np.argsort(-votes, axis=1, kind="stable")[:, :2].T
     cells = show_rows(rows) if show_rows is not None else [{} for _ in rows]
     entries = [
@@ -199,10 +199,9 @@ def _label_next(view: FitView, show_rows: ShowRows | None) -> dict[str, Any]:
             "vote": float(votes[k, best[k]]),
             "runner_up": str(classes[second[k]]),
             "margin": float(margin),
-            "gain": float(gain),
             "cells": cell,
         }
-        for k, (row, margin, gain, cell) in enumerate(zip(rows, margins, gains, cells))
+        for k, (row, margin, cell) in enumerate(zip(rows, margins, cells))
     ]
     return {"rows": entries, "columns": list(cells[0]) if cells else []}
 

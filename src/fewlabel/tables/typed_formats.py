@@ -70,17 +70,17 @@ def read_parquet(data: bytes, name: str) -> pa.Table:
     """Parquet."""
     from pyarrow import parquet
 
-    return _read_arrow(parquet.read_table, data, name, "Parquet")
+    return _of_arrow(parquet.read_table, "Parquet", data, name)
 
 
 def read_feather(data: bytes, name: str) -> pa.Table:
     """Feather, which is Arrow's own file format."""
     from pyarrow import feather
 
-    return _read_arrow(feather.read_table, data, name, "Feather")
+    return _of_arrow(feather.read_table, "Feather", data, name)
 
 
-def _read_arrow(read: Callable[[Any], pa.Table], data: bytes, name: str, kind: str) -> pa.Table:
+def _of_arrow(read: Callable[..., pa.Table], kind: str, data: bytes, name: str) -> pa.Table:
     import pyarrow as pa
 
     try:
