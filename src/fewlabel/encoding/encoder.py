@@ -351,13 +351,13 @@ def _check_readable(
     """Raise if too few cells are what they were in the plan; a note if some are not."""
     if values is None:
         return ""
-    unread = np.isnan(values)
-    if not unread.any():
+    if not np.isnan(values).any():
         return ""
     filled = ~empty_cells(cells)
-    for sentinel in column.sentinels:
-        filled &= np.asarray(~_equals(cells, column, sentinel))
-    odd = np.flatnonzero(filled & unread)
+    if column.sentinels:  # they can be read
+        values = replace(column, sentinels=()).read(cells)
+        filled &= ~np.isin(values, column.sentinels)
+    odd = np.flatnonzero(filled & np.isnan(values))
     if len(odd) == 0:
         return ""
     name, first = shorten(column.name), shorten(cells[int(odd[0])].as_py())
@@ -376,7 +376,3 @@ def _check_readable(
         f"column '{name}': {len(odd):,} of {n_filled:,} filled cells hold no {column.kind} and "
         f"count as missing (the first: '{first}')"
     )
-
-
-def _equals(cells: pa.ChunkedArray, column: Column, sentinel: float) -> NDArray[np.bool_]:
-    return np.asarray(replace(column, sentinels=()).read(cells) == sentinel)

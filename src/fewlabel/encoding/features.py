@@ -105,18 +105,14 @@ class DateFeatures:
         labels = [str(part).removeprefix("d_").replace("_circular_", " ") for part in parts.columns]
         self.names_ = [f"{name} (days)", *self.days_.names_[1:]]
         self.names_ += [f"{name} ({labels[i]})" for i in self.kept_]
-        return self._coded(different, codes, array)
+        return self.transform(cells, values)
 
     def transform(self, cells: pa.ChunkedArray, values: NDArray[np.float64]) -> Coded:
         """Features of dates that were read as days."""
         different, codes = np.unique(values, return_inverse=True)
-        return self._coded(different, codes, self._parts(different).to_numpy(dtype=np.float32))
-
-    def _coded(
-        self, different: NDArray[np.float64], codes: NDArray[np.intp], parts: NDArray[np.float32]
-    ) -> Coded:
+        parts = self._parts(different).to_numpy(dtype=np.float32)
         filled = np.where(np.isnan(parts), self.medians_, parts)[:, self.kept_]
-        days = self.days_.transform(None, different)
+        days = self.days_.transform(cells, different)
         return Coded(np.hstack([days, filled], dtype=np.float32), codes)
 
     def _parts(self, days: NDArray[np.float64]) -> pd.DataFrame:
