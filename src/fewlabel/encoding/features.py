@@ -9,21 +9,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from fewlabel._core.arrow import EXTRA, pa, pc, pd
 from fewlabel.encoding.cells import filled_cells, text_of
 from fewlabel.encoding.columns import Column
 from fewlabel.encoding.dates import moments_at
-from fewlabel.encoding.frames import EXTRA
 from fewlabel.encoding.treatments import MAX_LEVELS
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 Features = NDArray[np.float32]
 
@@ -116,8 +112,6 @@ class DateFeatures:
         return Coded(np.hstack([days, filled], dtype=np.float32), codes)
 
     def _parts(self, days: NDArray[np.float64]) -> pd.DataFrame:
-        import pandas as pd
-
         encoder = skrub().DatetimeEncoder(
             resolution="hour" if self.timed_ else "month",
             add_weekday=True,
@@ -300,9 +294,6 @@ def skrub() -> Any:
 
 def _different(cells: pa.ChunkedArray) -> tuple[pd.Series, NDArray[np.integer[Any]]]:
     """The different texts of a column ("" for an empty cell), and which of them each row has."""
-    import pandas as pd
-    from pyarrow import compute as pc
-
     coded = pc.dictionary_encode(pc.fill_null(filled_cells(text_of(cells)), "")).combine_chunks()
     texts = pd.Series(coded.dictionary.to_pylist(), dtype="str", name="text")
     return texts, np.asarray(coded.indices)
