@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fewlabel._core.arrow import pa, pc
+from fewlabel._core.optional import pa, pc
 
 MISSING_NUMBERS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-")
 """Texts that mean "missing" in a column of numbers (whatever their case)."""

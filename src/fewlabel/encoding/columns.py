@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel._core.arrow import pa, pc
 from fewlabel._core.errors import UserError, shorten
+from fewlabel._core.optional import pa, pc
 from fewlabel.encoding.cells import (
     READERS,
     filled_cells,

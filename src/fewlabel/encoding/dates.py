@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel._core.arrow import pa, pc, pd
+from fewlabel._core.optional import pa, pc, pd
 
 ISO = "ISO 8601"
 _DAY = 86_400_000.0  # milliseconds

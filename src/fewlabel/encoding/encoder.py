@@ -13,8 +13,8 @@ from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._core.arrow import pa
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel._core.scikit import check_features, check_numbers
 from fewlabel._core.targets import unlabeled_mask
 from fewlabel.encoding.cells import empty_cells, plain_column

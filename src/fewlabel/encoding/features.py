@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from fewlabel._core.arrow import EXTRA, pa, pc, pd
+from fewlabel._core.optional import pa, pc, pd, skrub
 from fewlabel.encoding.cells import filled_cells, text_of
 from fewlabel.encoding.columns import Column
 from fewlabel.encoding.dates import moments_at
@@ -112,7 +112,7 @@ class DateFeatures:
         return Coded(np.hstack([days, filled], dtype=np.float32), codes)
 
     def _parts(self, days: NDArray[np.float64]) -> pd.DataFrame:
-        encoder = skrub().DatetimeEncoder(
+        encoder = skrub.DatetimeEncoder(
             resolution="hour" if self.timed_ else "month",
             add_weekday=True,
             add_total_seconds=False,
@@ -227,7 +227,7 @@ class TextFeatures(_OfTexts):
 
         def vectors(**how: Any) -> Any:
             seed = self.random_state
-            return skrub().StringEncoder(n_components=n_components, random_state=seed, **how)
+            return skrub.StringEncoder(n_components=n_components, random_state=seed, **how)
 
         return _of_words_or_letters(vectors, texts, self.column.words)
 
@@ -279,17 +279,6 @@ def features_of(
     if column.kind == "text":
         return TextFeatures(column, text_encoder, _TEXT_COMPONENTS, random_state, sparse)
     return NumberFeatures(column)
-
-
-def skrub() -> Any:
-    """The package, or an error that names the extra."""
-    try:
-        import skrub
-    except ImportError as error:
-        raise ImportError(
-            f"Dates, texts and long lists of categories need skrub: {EXTRA}"
-        ) from error
-    return skrub
 
 
 def _different(cells: pa.ChunkedArray) -> tuple[pd.Series, NDArray[np.integer[Any]]]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fewlabel._core.arrow import pa, pd
 from fewlabel._core.errors import UserError, listing
+from fewlabel._core.optional import pa, pd
 
 DELIMITER = b"fewlabel:delimiter"
 """Where a table remembers what parted its cells in a file of text."""

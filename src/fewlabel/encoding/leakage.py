@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from fewlabel._core.arrow import pa, pc
 from fewlabel._core.errors import shorten
+from fewlabel._core.optional import pa, pc
 from fewlabel.encoding.cells import empty_cells, filled_cells, plain_column, text_of
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel._core.arrow import pa
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel.encoding.cells import plain_column
 from fewlabel.encoding.columns import Column, plan_column
 from fewlabel.encoding.frames import is_comma_separated

@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from fewlabel._core.arrow import pa
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel.encoding.frames import DELIMITER
 
 _DELIMITERS = ",;\t|"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from typing import IO, Any
 
-from fewlabel._core.arrow import pa, pc
+from fewlabel._core.optional import pa, pc
 
 CHUNK_ROWS = 50_000
 """Rows that are turned into Python objects at once."""

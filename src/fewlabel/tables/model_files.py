@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from fewlabel._core.arrow import pa
 from fewlabel._core.atomic import replaced
 from fewlabel._core.errors import UserError, shorten
+from fewlabel._core.optional import pa
 from fewlabel.assess.assessment import FitAssessment
 from fewlabel.assess.promise import Promise, error_from_dict
 from fewlabel.bounds.votes import vote_matrix

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from fewlabel._core.arrow import pa
 from fewlabel._core.errors import UserError, shorten
+from fewlabel._core.optional import pa
 from fewlabel.encoding.cells import NOTATIONS
 from fewlabel.encoding.frames import DECIMAL, DELIMITER
 from fewlabel.tables.csv_reading import (

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from fewlabel._core.arrow import pa
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel.chunks.files import PARQUET, find_files, is_address, is_pattern, open_file
 from fewlabel.chunks.source import CHUNK_ROWS, unreadable
 from fewlabel.encoding.cells import plain_column

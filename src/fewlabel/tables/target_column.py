@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel._core.arrow import pa, pc
 from fewlabel._core.errors import UserError, shorten
+from fewlabel._core.optional import pa, pc
 
 MAX_CLASSES = 1_000
 # More different numbers than that are measurements: whole ones, and others.

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
-from fewlabel._core.arrow import pa
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel.tables.csv_writing import CHUNK_ROWS, formula_safe, python_cells
 
 # One row may be as long as a block of the parser.

@@ -1,13 +1,11 @@
-"""pyarrow and pandas, imported when they are first used: rows of numbers need neither."""
+"""pyarrow, pandas and skrub, imported when they are first used: rows of numbers need none."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-EXTRA = "pip install 'fewlabel[cli]'"
-
-__all__ = ["EXTRA", "pa", "pc", "pd"]
+__all__ = ["pa", "pc", "pd", "skrub"]
 
 
 class _Module:
@@ -23,7 +21,9 @@ class _Module:
             found = getattr(import_module(self._name), attribute)
         except ImportError as error:
             package = self._name.partition(".")[0]
-            raise ImportError(f"Tables that are not all numbers need {package}: {EXTRA}") from error
+            raise ImportError(
+                f"Tables that are not all numbers need {package}: pip install 'fewlabel[cli]'"
+            ) from error
         setattr(self, attribute, found)
         return found
 
@@ -32,5 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
+    import skrub
 else:
-    pa, pc, pd = _Module("pyarrow"), _Module("pyarrow.compute"), _Module("pandas")
+    pa, pc = _Module("pyarrow"), _Module("pyarrow.compute")
+    pd, skrub = _Module("pandas"), _Module("skrub")
