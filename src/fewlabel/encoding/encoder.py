@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel._core.scikit import check_features, check_numbers
 from fewlabel._core.targets import unlabeled_mask
 from fewlabel.encoding.cells import empty_cells, plain_column
@@ -30,9 +31,6 @@ from fewlabel.encoding.plan import (
     with_pairs,
 )
 from fewlabel.encoding.treatments import without_vectors
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _MANY_ODD = 10
 _ROWS_AT_ONCE = 50_000

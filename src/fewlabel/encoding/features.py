@@ -9,21 +9,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from fewlabel._core.optional import pa, pc, pd, skrub
 from fewlabel.encoding.cells import filled_cells, text_of
 from fewlabel.encoding.columns import Column
 from fewlabel.encoding.dates import moments_at
-from fewlabel.encoding.frames import EXTRA
 from fewlabel.encoding.treatments import MAX_LEVELS
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 Features = NDArray[np.float32]
 
@@ -116,9 +112,7 @@ class DateFeatures:
         return Coded(np.hstack([days, filled], dtype=np.float32), codes)
 
     def _parts(self, days: NDArray[np.float64]) -> pd.DataFrame:
-        import pandas as pd
-
-        encoder = skrub().DatetimeEncoder(
+        encoder = skrub.DatetimeEncoder(
             resolution="hour" if self.timed_ else "month",
             add_weekday=True,
             add_total_seconds=False,
@@ -233,7 +227,7 @@ class TextFeatures(_OfTexts):
 
         def vectors(**how: Any) -> Any:
             seed = self.random_state
-            return skrub().StringEncoder(n_components=n_components, random_state=seed, **how)
+            return skrub.StringEncoder(n_components=n_components, random_state=seed, **how)
 
         return _of_words_or_letters(vectors, texts, self.column.words)
 
@@ -287,22 +281,8 @@ def features_of(
     return NumberFeatures(column)
 
 
-def skrub() -> Any:
-    """The package, or an error that names the extra."""
-    try:
-        import skrub
-    except ImportError as error:
-        raise ImportError(
-            f"Dates, texts and long lists of categories need skrub: {EXTRA}"
-        ) from error
-    return skrub
-
-
 def _different(cells: pa.ChunkedArray) -> tuple[pd.Series, NDArray[np.integer[Any]]]:
     """The different texts of a column ("" for an empty cell), and which of them each row has."""
-    import pandas as pd
-    from pyarrow import compute as pc
-
     coded = pc.dictionary_encode(pc.fill_null(filled_cells(text_of(cells)), "")).combine_chunks()
     texts = pd.Series(coded.dictionary.to_pylist(), dtype="str", name="text")
     return texts, np.asarray(coded.indices)

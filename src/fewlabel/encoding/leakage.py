@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from fewlabel._core.errors import shorten
+from fewlabel._core.optional import pa, pc
 from fewlabel.encoding.cells import empty_cells, filled_cells, plain_column, text_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from fewlabel.encoding.columns import Column
 
 # A column was filled together with the target if unlabelled rows have at most this share of the
@@ -135,8 +134,6 @@ def _sampled(labeled: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.b
 
 def _codes(column: Column, cells: pa.ChunkedArray) -> NDArray[np.intp]:
     """A small number for each cell: its value, or the quantile it is in; 0 for none."""
-    from pyarrow import compute as pc
-
     if column.kind in ("category", "yes/no"):
         coded = pc.dictionary_encode(filled_cells(text_of(cells))).combine_chunks()
         return np.asarray(pc.fill_null(coded.indices, -1)).astype(np.intp) + 1
