@@ -709,3 +709,12 @@ def local_spreading_limit(X, y, n_classes, *, k, alpha):
         if y[i] >= 0:
             Y[i, y[i]] = 1.0 / (y == y[i]).sum()
     return (1.0 - alpha) * np.linalg.solve(np.eye(n) - alpha * D @ W @ D, Y)
+
+
+def prefers_new_labels(known, votes, new_votes):
+    difference = 0.0
+    for p, v, w in zip(known, votes, new_votes):
+        old, new = majority(v), majority(w)
+        if old != new:
+            difference += (w[new] - w[old]) - (p[old] - p[new])
+    return difference

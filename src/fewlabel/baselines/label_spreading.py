@@ -42,6 +42,7 @@ from fewlabel.assess.held_out import Fold
 from fewlabel.baselines._base import Codes, SemiSupervisedClassifier, class_prior
 from fewlabel.baselines._graph import (
     distributions,
+    fitted_pca,
     local_edges,
     nearest,
     neighbour_graph,
@@ -319,16 +320,14 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
     def _fit_projection(self, X: Any) -> PCA | None:
         # Fewer components than rows and features: what every solver of PCA can do.
         most = min(X.shape) - 1
-        if self.n_components is None or (self.n_components > most and not self.whiten):
+        if self.n_components is None or (self.n_components > most and not (self.whiten and most)):
             return None
         n = min(self.n_components, most)
-        if n < 1:
-            return None
-        found = PCA(n, whiten=self.whiten, random_state=self.random_state).fit(X)
+        found = fitted_pca(X, n, self.whiten, self.random_state)
         if self.whiten:  # a direction without any spread is rounding noise
             spread_out = found.explained_variance_ > _LEAST_VARIANCE * found.explained_variance_[0]
             if 0 < (kept := int(spread_out.sum())) < n:
-                found = PCA(kept, whiten=True, random_state=self.random_state).fit(X)
+                found = fitted_pca(X, kept, True, self.random_state)
         return found
 
     def _project(self, X: Any) -> Any:

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 ISO = "ISO 8601"
+_DAY = 86_400_000.0  # milliseconds
 _ISO_DATE = r"^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?( ?Z| ?[+-]\d\d:?\d\d)?$"
 
 # Month-first before day-first where a slash parts them, as in most files that do so.
@@ -163,11 +163,9 @@ def _parsed(texts: pa.Array, form: str) -> NDArray[np.datetime64]:
 
     if form == ISO:
         texts = pc.if_else(pc.match_substring_regex(texts, _ISO_DATE), texts, None)
-        series = pd.Series(texts.to_pylist(), dtype=object)
-        parsed = pd.to_datetime(series, format="ISO8601", utc=True, errors="coerce")
-    else:
-        series = pd.Series(texts.to_pylist(), dtype=object)
-        parsed = pd.to_datetime(series, format=form, utc=True, errors="coerce")
+        form = "ISO8601"
+    series = pd.Series(texts.to_pylist(), dtype=object)
+    parsed = pd.to_datetime(series, format=form, utc=True, errors="coerce")
     return parsed.dt.tz_convert(None).to_numpy().astype("datetime64[ms]")
 
 
@@ -190,7 +188,9 @@ def moments_of(column: pa.ChunkedArray, formats: tuple[str, ...]) -> NDArray[np.
     return found[codes]
 
 
-def timestamps(column: pa.ChunkedArray, formats: tuple[str, ...] = (ISO,)) -> pd.Series:
+def timestamps(
+    column: pa.ChunkedArray, formats: tuple[str, ...] = (ISO,)
+) -> NDArray[np.datetime64]:
     """Moments without a zone (UTC), NaT where there is none; numbers are read by the first format.
 
     Parameters
@@ -199,21 +199,26 @@ def timestamps(column: pa.ChunkedArray, formats: tuple[str, ...] = (ISO,)) -> pd
     formats : tuple of str
         How texts are written.
     """
-    import pandas as pd
     import pyarrow as pa
     from pyarrow import compute as pc
 
     if pa.types.is_temporal(column.type):
         # Milliseconds hold the year 9999, which stands for "no end"; nanoseconds stop in 2262.
         found = np.asarray(column.cast(pa.timestamp("ms"), safe=False).to_numpy())
-        return pd.Series(found.astype("datetime64[ms]"))
+        return found.astype("datetime64[ms]")
     if pa.types.is_floating(column.type):
         column = pc.cast(column, pa.int64(), safe=False)
-    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    return pd.Series(moments_of(text, formats))
+    return moments_of(pc.utf8_trim_whitespace(column.cast(pa.string())), formats)
 
 
-def days_of(moments: pd.Series) -> NDArray[np.float64]:
+def days_of(moments: NDArray[np.datetime64]) -> NDArray[np.float64]:
     """Days since 1970, NaN where there is no date."""
-    values = moments.to_numpy().astype("datetime64[ms]")
-    return np.where(np.isnat(values), np.nan, values.astype(np.int64) / 86_400_000.0)
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / _DAY)
+
+
+def moments_at(days: NDArray[np.float64]) -> NDArray[np.datetime64]:
+    """The moments again."""
+    found = np.full(len(days), np.datetime64("NaT"), dtype="datetime64[ms]")
+    known = np.isfinite(days)
+    found[known] = np.round(days[known] * _DAY).astype(np.int64).astype("datetime64[ms]")
+    return found

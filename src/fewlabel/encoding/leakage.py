@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
 
 from fewlabel._core.errors import shorten
 from fewlabel.encoding.cells import empty_cells, filled_cells, plain_column, text_of
@@ -176,8 +176,7 @@ def separation(codes: NDArray[np.intp], labeled: NDArray[np.bool_]) -> tuple[flo
         with_label = np.bincount(codes[~judged], labeled[~judged], minlength=n_codes)
         scores[judged] = ((with_label + base) / (total + 1.0))[codes[judged]]
     n, m = int(labeled.sum()), int((~labeled).sum())
-    area = float((rankdata(scores)[labeled].sum() - n * (n + 1) / 2) / (n * m))
-    area = max(area, 0.5)
+    area = max(float(roc_auc_score(labeled, scores)), 0.5)
     q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
     variance = area * (1 - area) + (n - 1) * (q1 - area**2) + (m - 1) * (q2 - area**2)
     return area, float(np.sqrt(max(variance, 0.0) / (n * m)))

@@ -205,12 +205,20 @@ def with_pairs(plan: Sequence[Column], pairs: Sequence[tuple[str, str]]) -> list
 
 
 def left_out_lines(plan: Iterable[Column], asked: Collection[str]) -> list[str]:
-    """Tell which columns are left out though nobody asked for it."""
-    return first_lines(
-        f"column '{shorten(column.name)}' was left out: {column.treatment}"
-        for column in plan
-        if not column.used and column.name not in asked
-    )
+    """Tell which columns are left out though nobody asked for it; those that leak come first."""
+    columns = [column for column in plan if not column.used and column.name not in asked]
+    columns.sort(key=lambda column: not leaks(column))
+    return first_lines(map(left_out_line, columns))
+
+
+def left_out_line(column: Column) -> str:
+    """Tell why a column is left out."""
+    return f"column '{shorten(column.name)}' was left out: {column.treatment}"
+
+
+def leaks(column: Column) -> bool:
+    """Whether a column is left out because it knows which rows are labelled."""
+    return not column.used and "labelled rows" in column.treatment
 
 
 def first_lines(about_columns: Iterable[str]) -> list[str]:

@@ -61,6 +61,7 @@ def _pictures(summary: dict[str, Any]) -> dict[str, Any]:
             charts.class_chart(entry, position) if promise else [] for entry in summary["classes"]
         ],
         "held_out": words.held_out_words(promise) if promise else "",
+        "changed": words.changed_words(summary),
         "voter_chart": charts.voter_bars(voters) if voters else None,
         "largest_count": max(
             (max(r["n_selected_per_class"]) for r in summary["rounds"]), default=0

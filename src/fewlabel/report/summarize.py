@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewlabel._core.arrays import Ints
+from fewlabel.assess.changes import gain_of_changes
 from fewlabel.report.bounds_section import bounds_of
 from fewlabel.report.fit_view import FitView
 from fewlabel.report.promise_section import promise_of, share_entry
@@ -103,6 +104,7 @@ def _counts(view: FitView) -> dict[str, Any]:
         "accepted_share": accepted / n_unlabeled if n_unlabeled else math.nan,
         "max_error": view.rule.max_error,
         "n_changed": view.sums.n_changed,
+        "gain": gain_of_changes(view.sums.n_changed)._asdict(),
     }
 
 

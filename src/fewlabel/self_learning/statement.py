@@ -187,7 +187,7 @@ class LabelStatements:
 
     @property
     def confidence_(self) -> Floats:
-        """For each row of ``fit`` the calibrated chance that its label is right; 1 if given."""
+        """For each row of ``fit`` the calibrated probability that its label is right; 1: given."""
         confidence = np.ones(len(self._in_memory().labeled_iter_))
         confidence[self.labeled_iter_ != 0] = self.assessment_.confidence
         return confidence
@@ -236,7 +236,7 @@ class LabelStatements:
         return accepted
 
     def confidence(self, X: Any) -> Floats:
-        """The calibrated chance that :meth:`predict` is right, for each of these rows."""
+        """The calibrated probability that :meth:`predict` is right, for each of these rows."""
         return self.assessment_.promise.confidence(*self._initial_votes_and_labels(X))
 
     def _initial_votes_and_labels(self, X: Any) -> tuple[Floats, Ints]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from fewlabel._core.errors import UserError, listing, shorten
@@ -68,29 +68,26 @@ def read_json(data: bytes, name: str) -> pa.Table:
 
 def read_parquet(data: bytes, name: str) -> pa.Table:
     """Parquet."""
-    import pyarrow as pa
     from pyarrow import parquet
 
-    try:
-        table = parquet.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise UserError(
-            f"'{name}' is not a readable Parquet file: {shorten(error, 120)}.",
-            "Check that it was copied completely.",
-        ) from error
-    return _flat(table, name)
+    return _of_arrow(parquet.read_table, "Parquet", data, name)
 
 
 def read_feather(data: bytes, name: str) -> pa.Table:
     """Feather, which is Arrow's own file format."""
-    import pyarrow as pa
     from pyarrow import feather
 
+    return _of_arrow(feather.read_table, "Feather", data, name)
+
+
+def _of_arrow(read: Callable[..., pa.Table], kind: str, data: bytes, name: str) -> pa.Table:
+    import pyarrow as pa
+
     try:
-        table = feather.read_table(pa.BufferReader(data))
+        table = read(pa.BufferReader(data))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UserError(
-            f"'{name}' is not a readable Feather file: {shorten(error, 120)}.",
+            f"'{name}' is not a readable {kind} file: {shorten(error, 120)}.",
             "Check that it was copied completely.",
         ) from error
     return _flat(table, name)
