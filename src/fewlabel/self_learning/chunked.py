@@ -200,7 +200,7 @@ class ChunkStatements(LabelStatements):
         Parameters
         ----------
         max_error : float, default=0.05
-            The share of wrong labels that one can live with.
+            The share of wrong labels that is allowed.
         X : array-like, optional
             New rows; those of ``fit`` by default.
 
