@@ -235,7 +235,7 @@ class FewLabelClassifier(SelfLearner):
                 inverse_temperature=self.inverse_temperature,
                 time_budget=self.time_budget,
                 max_train=self.max_train or MAX_TRAIN,
-                sample=none if survey.sample is None else survey.sample,
+                sample=none if survey.sample is None else take_rows(survey.sample, survey.in_order),
                 columns=of_labeled if others is None else of_labeled + others,
                 codes=codes,
                 n_classes=len(self.classes_),

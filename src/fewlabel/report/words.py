@@ -232,9 +232,11 @@ def changed_words(summary: dict[str, Any]) -> str:
     if not data["n_changed"] or "gain" not in data:
         return text
     gain = {key: round(value) for key, value in data["gain"].items()}
-    more = "more" if gain["value"] >= 0 else "fewer"
+    more = f"about {abs(gain['value']):,} {'more' if gain['value'] > 0 else 'fewer'} are right than"
+    if gain["value"] == 0:
+        more = "about as many are right as"
     limits = f"{gain['low']:+,} to {gain['high']:+,}".replace("-", "−")
-    return f"{text}: about {abs(gain['value']):,} {more} are right now (estimate: {limits})"
+    return f"{text}: {more} before (estimate: {limits})"
 
 
 # --- the truth -------------------------------------------------------------------------------
