@@ -353,9 +353,7 @@ class LabelStatements:
         return NextRows.at(rows, self.transduction_proba_[rows])
 
     def suggest(self, n: int = 20, X: Any = None) -> Ints:
-        """Rows of ``fit`` whose label would teach most, the best first.
-
-        Those that the labelling page asks for, without random rows and near-duplicates.
+        """Rows of ``fit`` whose label would teach most, the best first, without near-duplicates.
 
         Parameters
         ----------
