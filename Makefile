@@ -157,6 +157,9 @@ screenshots: $(READY)  ## Photograph the report of the demo, write docs/images/
 	$(BIN)/python docs/screenshots.py
 	$(BIN)/python docs/label_screenshots.py
 
+self-learning-gain: $(READY)  ## Compare what self-learning is said to have added with the truth, write docs/self_learning_gain.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.self_learning_gain
+
 any-table: $(READY)  ## Learn messy tables beside scikit-learn pipelines, write docs/any_table.md (slow)
 	$(BIN)/python -m benchmarks.any_table --records results/any_table.jsonl --write docs/any_table.md
 

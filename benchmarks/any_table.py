@@ -25,15 +25,13 @@ from benchmarks import _page, table_costs
 from benchmarks._page import machine, table
 
 NOTE = """
-Accuracy on the unlabelled rows, mean over *draws* of the labels. *logistic regression* and
-*boosted trees* are scikit-learn's behind skrub's `tabular_pipeline`, trained on the labelled rows;
-*fewlabel* is `FewLabelClassifier().fit(table, y)` with its defaults, on all rows. *by hand* is
-`FewLabelClassifier` on scikit-learn's `TfidfVectorizer` of the only column. *families* took part in
-the vote; *seconds* are processor seconds of fewlabel with all of them, on one core. For the table
-of rare rows it is balanced accuracy instead, with `scoring="balanced"`.
+Accuracy on the unlabelled rows, mean over *draws* of the labels; balanced accuracy, with
+`scoring="balanced"`, for the rare rows. *logistic regression* and *boosted trees* are
+scikit-learn's behind skrub's `tabular_pipeline`, trained on the labelled rows; *fewlabel* is
+`FewLabelClassifier().fit(table, y)`. *by hand* is `FewLabelClassifier` on scikit-learn's
+`TfidfVectorizer`. *families* took part in the vote; *seconds* are processor seconds of fewlabel.
 
-Words instead of letters, and 100 singular vectors of a text, were chosen on the first two tables:
-their figures are optimistic. The pipelines of the table with status columns learn from these, too.
+The encoding of text was chosen on the first two tables: their figures are optimistic.
 """
 
 Table = tuple[pd.DataFrame, np.ndarray, int]

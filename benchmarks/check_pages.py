@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import (
+    any_table,
     competitors,
     competitors_page,
     labeling,
@@ -23,6 +24,8 @@ from benchmarks import (
     promise,
     promise_page,
     scaling,
+    self_learning_gain,
+    table_costs,
 )
 from benchmarks._page import records
 from reproduction.page import page_text
@@ -44,6 +47,9 @@ def pages() -> Iterator[tuple[Path, str]]:
     fits = [fit for fit in records(promise.RECORDS) if "truth" in fit]
     yield DOCS / "promise.md", promise_page.page(fits)
     yield DOCS / "labeling.md", labeling_page.tables(records(labeling.RECORDS))
+    learned, costs = records(RESULTS / "any_table.jsonl"), records(table_costs.RECORDS)
+    yield DOCS / "any_table.md", any_table.page(learned, costs)
+    yield self_learning_gain.PAGE, self_learning_gain.page(records(self_learning_gain.RECORDS))
     race = records(peers.RECORDS)
     yield Path("README.md"), peers_page.sentence(race, peers.OURS[0])
     log = scaling.Log(scaling.RECORDS)

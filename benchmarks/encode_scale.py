@@ -96,6 +96,7 @@ def main() -> None:
     parser.add_argument("--before", help="a commit to compare with")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", choices=["now", "before", "skrub"], help="one of the sides")
     parser.add_argument("--record", action="store_true", help="keep what was measured")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -106,6 +107,7 @@ def main() -> None:
         if options.before:
             subprocess.run([*git, "add", "-q", "--detach", str(tree), options.before], check=True)
             sides[f"before ({options.before})"] = (tree, OURS)
+        sides = {name: side for name, side in sides.items() if (options.only or "") in name}
         runs: dict[str, list[dict[str, float]]] = {name: [] for name in sides}
         try:
             for _ in range(options.repeats):

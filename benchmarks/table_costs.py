@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._page import machine, table
+from fewlabel.report.words import count
 
 RECORDS = Path("results/table_costs.jsonl")
 ROOMS = ("src/fewlabel/encoding", "src/fewlabel/tables")
@@ -175,8 +176,8 @@ def _encoding(sides: list[Record]) -> str:
     note = (
         "`python -m benchmarks.encode_scale --before REVISION`: a CSV file of "
         f"{sides[0]['rows']:,} rows and 20 mixed columns, processor seconds with one thread and "
-        f"peak memory of a process of its own, medians of {sides[0]['repeats']}. *times*: of the "
-        "earlier commit's."
+        f"peak memory of a process of its own, medians of {count(sides[0]['repeats'], 'run')}. "
+        "*times*: of the earlier commit's."
     )
     return f"{head}{note}\n\n{table(lines)}"
 

@@ -9,27 +9,20 @@ from fewlabel.assess.changes import gain_of_changes
 
 
 def test_no_change_is_worth_nothing():
-    assert tuple(gain_of_changes(0, mixed=True)) == (0.0, 0.0, 0.0)
+    assert tuple(gain_of_changes(0)) == (0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("mixed", [True, False])
 @pytest.mark.parametrize("n_changed", [1, 7, 400])
-def test_limits_are_possible_numbers_of_labels(n_changed, mixed):
-    gain = gain_of_changes(n_changed, mixed=mixed)
+def test_limits_are_possible_numbers_of_labels(n_changed):
+    gain = gain_of_changes(n_changed)
     assert -n_changed <= gain.low < 0 < gain.value < gain.high <= n_changed
 
 
-def test_changes_of_one_classifier_are_worth_more():
-    single, mixed = (gain_of_changes(50, mixed=mixed) for mixed in (False, True))
-    assert single.value > mixed.value
-
-
-@pytest.mark.parametrize(("mixed", "share"), [(True, 0.585), (False, 0.64)])
-def test_limits_hold_and_the_mean_is_right_where_changes_are_like_elsewhere(mixed, share):
+def test_limits_hold_and_the_mean_is_right_where_changes_are_like_elsewhere():
     rng = np.random.default_rng(0)
-    right = rng.beta(3 * share, 3 * (1 - share), 5_000)
+    right = rng.beta(3 * 0.64, 3 * 0.36, 5_000)
     n_one = rng.binomial(60, 0.58, 5_000)
     truth = 2 * rng.binomial(n_one, right) - n_one
-    gain = gain_of_changes(60, mixed=mixed)
+    gain = gain_of_changes(60)
     assert 0.93 <= ((gain.low <= truth) & (truth <= gain.high)).mean() <= 0.99
     assert abs(truth.mean() - gain.value) <= 4 * truth.std() / np.sqrt(len(truth))

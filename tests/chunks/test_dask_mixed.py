@@ -21,6 +21,7 @@ from distributed import Client
 
 from fewlabel.chunks import dask_rows
 from fewlabel.chunks.dask_errors import NoWorkersError, VersionError
+from fewlabel.ensemble import families
 from support.dask_cluster import cluster
 from support.dask_faults import CountedTree
 
@@ -85,6 +86,30 @@ def test_votes_and_statements_are_those_of_chunks(client, tmp_path):
     np.testing.assert_array_equal(clf.suggest(20), same.suggest(20))
     np.testing.assert_array_equal(clf.audit_sample(20), same.audit_sample(20))
     assert clf.report().summary["data"] == same.report().summary["data"]
+
+
+def set_trees(n_trees):
+    from fewlabel.ensemble import families
+
+    before, families.FAMILY_TREES = families.FAMILY_TREES, n_trees
+    return before
+
+
+def test_every_family_votes_as_in_memory(client, tmp_path):
+    # The tests' forests are small ones; workers have to know.
+    before = next(iter(client.run(set_trees, families.FAMILY_TREES).values()))
+    try:
+        compare_with_memory(client, tmp_path)
+    finally:
+        client.run(set_trees, before)
+
+
+def compare_with_memory(client, tmp_path):
+    rows = DaskRows(array(), client, out=tmp_path / "labels")
+    clf = FewLabelClassifier(random_state=0).fit(X[:L], Y[:L], unlabeled=rows)
+    same = FewLabelClassifier(random_state=0).fit(X, np.where(np.arange(len(X)) < L, Y, -1))
+    votes = results(tmp_path / "labels")[[f"vote_{c}" for c in clf.classes_]].to_numpy()
+    np.testing.assert_allclose(votes, same.transduction_proba_[L:], rtol=0, atol=1e-12)
 
 
 def test_voters_travel_once_to_a_worker_not_once_a_partition(client, tmp_path):

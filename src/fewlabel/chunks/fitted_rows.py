@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fewlabel._core.arrays import Bools, Ints
 from fewlabel.assess.assessment import HeldOut
+from fewlabel.assess.audit import Audit
 from fewlabel.assess.label_sums import LabelRule, LabelSums, PseudoLabels
 from fewlabel.assess.suggest import NextRows
 from fewlabel.assess.transduction_bounds import supervised_estimate
@@ -128,3 +130,43 @@ class FittedRows:
         tb = risk_bound(done.statistics, tight=True)
         table = table_of_sums(done.margins, tb, done.imperfect, self.judgement.matrix)
         return [supervised_estimate(votes, codes, None), *table]
+
+
+class LabelsOnDisk(NamedTuple):
+    """Labels of rows in chunks that a person checks.
+
+    It is one of the :class:`fewlabel.assess.audited_labels.AuditedLabels`.
+
+    Attributes
+    ----------
+    rows : FittedRows
+    classes : ndarray of shape (n_classes,)
+    max_error, threshold : float or None
+        Only labels that are accepted for this error, by this threshold; None: all of them.
+    """
+
+    rows: FittedRows
+    classes: NDArray[Any]
+    max_error: float | None
+    threshold: float | None
+
+    def draw(self, size: int, random_state: int | None) -> Ints:
+        """Positions in the source of rows that were drawn in the last pass."""
+        if random_state is not None:
+            raise ValueError(
+                "random_state cannot be chosen for rows in chunks: they were drawn in the fit, "
+                "with its random_state. Leave it out."
+            )
+        return self.rows.audit_sample(size, self.threshold)
+
+    def audit(self, rows: ArrayLike, right_labels: ArrayLike, **how: Any) -> Audit:
+        """The statement from the right labels of these rows."""
+        finished = self.classes[self.rows.checked(rows, self.threshold)].tolist()
+        right = np.asarray(right_labels, dtype=object).tolist()
+        if len(right) != len(finished):
+            raise ValueError(f"labels must hold one for each of {len(finished)} rows.")
+        n = self.rows.n_unlabeled
+        if self.max_error is not None and self.threshold is not None:
+            n = self.rows.n_accepted(self.max_error, self.threshold)
+        wrong = np.array([a != b for a, b in zip(finished, right)], dtype=bool)
+        return Audit.from_checks(n, wrong, **how)

@@ -93,9 +93,18 @@ class ColumnSums(NamedTuple):
 
 
 class DrawnRows(NamedTuple):
-    """Rows drawn at random from all chunks: those with the smallest keys, in their order."""
+    """Rows drawn at random from all chunks: those with the smallest keys, in their order.
+
+    Attributes
+    ----------
+    keys : ndarray of shape (n_rows,)
+    places : ndarray of int of shape (n_rows, 2)
+        The chunk of each row, and its position in there.
+    X : rows
+    """
 
     keys: Floats
+    places: Ints
     X: Any
 
 
@@ -115,12 +124,15 @@ class Survey(NamedTuple):
     looks : list of FirstLook
         One for each chunk, in order.
     sample : rows in the form of the labelled ones, or None if there is no row
-        At most ``SAMPLE_ROWS``, drawn at random.
+        At most ``SAMPLE_ROWS``, drawn at random, in random order.
+    in_order : ndarray of int
+        Positions in the sample, as its rows follow each other in the chunks.
     columns : ColumnSums or None
     """
 
     looks: list[steps.FirstLook]
     sample: Any
+    in_order: Ints
     columns: ColumnSums | None
 
     @property
@@ -140,7 +152,8 @@ def survey_chunk(
         return made, Look(looks, None, None)
     keys = np.random.default_rng([seed, chunk["position"]]).random(n)
     rows = np.argsort(keys, kind="stable")[:size]
-    drawn = DrawnRows(keys[rows], take_rows(X, rows))
+    places = np.column_stack([np.full(len(rows), chunk["position"]), rows])
+    drawn = DrawnRows(keys[rows], places, take_rows(X, rows))
     return made, Look(looks, drawn, ColumnSums.of(X) if columns else None)
 
 
@@ -164,7 +177,8 @@ class MergeLooks:
             return parts[0] if parts else None
         keys = np.concatenate([part.keys for part in parts])
         kept = np.argsort(keys, kind="stable")[: self.size]
-        return DrawnRows(keys[kept], take_rows(join_rows([part.X for part in parts]), kept))
+        places = np.concatenate([part.places for part in parts])[kept]
+        return DrawnRows(keys[kept], places, take_rows(join_rows([p.X for p in parts]), kept))
 
 
 def survey_rows(
@@ -201,7 +215,10 @@ def survey_rows(
     )
     looks = [found.of_chunks[position] for position in range(len(found.of_chunks))]
     check_markers([mark for look in looks for mark in look.markers], missing_label)
-    return Survey(looks, None if found.drawn is None else found.drawn.X, found.columns)
+    if found.drawn is None:
+        return Survey(looks, None, np.empty(0, dtype=np.intp), found.columns)
+    in_order = np.lexsort(found.drawn.places.T[::-1])
+    return Survey(looks, found.drawn.X, in_order, found.columns)
 
 
 def sample_votes(

@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fewlabel._core.atomic import Outputs
 from fewlabel._core.errors import UserError, shorten
@@ -35,6 +35,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIX_MODEL = ".skops"
+
+
+class Fitted(Protocol):
+    """What a fit leaves, whether the table was read whole or in pieces."""
+
+    @property
+    def model(self) -> TableModel:
+        """To be saved."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Of the report."""
+
+    @property
+    def left_out(self) -> list[str]:
+        """Lines about columns that were left out."""
 
 
 class Wanted(NamedTuple):
@@ -71,15 +87,18 @@ def fit_command(
         console.progress("writing")
         if out is not None:
             _write(result.table, out, outputs, kinds["out"])
-        if model is not None:
-            save_model(result.model, outputs.path(model))
-        if report is not None:
-            text = render(result.summary, kinds["report"])
-            outputs.path(report).write_text(text, encoding="utf-8")
+        write_model_and_report(result, wanted, outputs)
     console.done()
-    written = {"out": out, "model": model, "report": report}
-    named = {key: str(path) for key, path in written.items() if path not in (None, STANDARD)}
-    tell_fit(console, result.summary, result.left_out, named)
+    tell_fit(console, result, wanted._replace(out=out))
+
+
+def write_model_and_report(result: Fitted, wanted: Wanted, outputs: Outputs) -> None:
+    """Write what was asked for besides the labelled table."""
+    if wanted.model is not None:
+        save_model(result.model, outputs.path(wanted.model))
+    if wanted.report is not None:
+        text = render(result.summary, format_of(wanted.report))
+        outputs.path(wanted.report).write_text(text, encoding="utf-8")
 
 
 def _check_standard_output(console: Console, out: Path | None) -> None:
@@ -130,10 +149,11 @@ def default_output(table: Path, word: str) -> Path:
     return Path(f"{stem}-{word}{dot}{ending}")
 
 
-def tell_fit(
-    console: Console, summary: dict[str, Any], left_out: list[str], files: dict[str, str]
-) -> None:
+def tell_fit(console: Console, result: Fitted, wanted: Wanted) -> None:
     """Say what a fit learned, and which files were written."""
+    summary, left_out = result.summary, result.left_out
+    written = {"out": wanted.out, "model": wanted.model, "report": wanted.report}
+    files = {key: str(path) for key, path in written.items() if path not in (None, STANDARD)}
     for sentence in fit_lines(summary, files.get("out")):
         console.say(sentence)
     for item in left_out + summary["warnings"] + summary["notes"]:

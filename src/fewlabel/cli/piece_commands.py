@@ -11,11 +11,16 @@ from fewlabel._core.atomic import Outputs, check_new_folder
 from fewlabel._core.errors import UserError, shorten
 from fewlabel.chunks.files import is_address
 from fewlabel.cli.big_tables import fit_files, predict_files
-from fewlabel.cli.commands import Wanted, checked_names, tell_fit, tell_predicted
+from fewlabel.cli.commands import (
+    Wanted,
+    checked_names,
+    tell_fit,
+    tell_predicted,
+    write_model_and_report,
+)
 from fewlabel.cli.console import Console
 from fewlabel.cli.workflow import FitOptions, PredictOptions
-from fewlabel.report import render
-from fewlabel.tables.model_files import TableModel, load_model, save_model
+from fewlabel.tables.model_files import TableModel, load_model
 from fewlabel.tables.streaming import TableFiles, address_of
 
 
@@ -23,24 +28,17 @@ def fit_files_command(
     console: Console, table: Path, options: FitOptions, wanted: Wanted, scheduler: str | None
 ) -> None:
     """Fit on a table in pieces, and write a folder with the labelled table."""
-    model, report, force = wanted.model, wanted.report, wanted.force
     files = TableFiles.of(address_of(table), encoding=options.encoding)
-    out = _result_folder(wanted.out, table, "labelled", files, force=force)
-    kinds = checked_names(None, model, report, table)
-    others = [path for path in (model, report) if path is not None]
-    with Outputs(others, force=force, inputs=map(Path, files.local_names())) as outputs:
+    out = _result_folder(wanted.out, table, "labelled", files, force=wanted.force)
+    checked_names(None, wanted.model, wanted.report, table)
+    others = [path for path in (wanted.model, wanted.report) if path is not None]
+    with Outputs(others, force=wanted.force, inputs=map(Path, files.local_names())) as outputs:
         result = fit_files(files, options, out=out, scheduler=scheduler)
         with _removed_if_failed(out):
             console.progress("writing")
-            if model is not None:
-                save_model(result.model, outputs.path(model))
-            if report is not None:
-                text = render(result.summary, kinds["report"])
-                outputs.path(report).write_text(text, encoding="utf-8")
+            write_model_and_report(result, wanted, outputs)
     console.done()
-    written = {"out": out, "model": model, "report": report}
-    named = {key: str(path) for key, path in written.items() if path is not None}
-    tell_fit(console, result.summary, result.left_out, named)
+    tell_fit(console, result, wanted._replace(out=out))
 
 
 def _result_folder(

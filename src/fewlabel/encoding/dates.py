@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from fewlabel._core.optional import pa, pc, pd
 
 ISO = "ISO 8601"
 _DAY = 86_400_000.0  # milliseconds
@@ -79,8 +77,6 @@ def example(form: str) -> str:
 
 def find_formats(column: pa.ChunkedArray, *, share: float) -> DateFormats | None:
     """The formats that explain at least ``share`` of the filled cells of a column of text."""
-    from pyarrow import compute as pc
-
     different = pc.drop_null(pc.unique(column))
     n_different = len(different)
     if n_different == 0:
@@ -136,8 +132,6 @@ def _time_format(cell: str) -> str:
 
 def _decided(column: pa.ChunkedArray, formats: tuple[str, ...]) -> DateFormats:
     """The same after a look at all cells: day or month first, and whether that can be told."""
-    from pyarrow import compute as pc
-
     filled = column.drop_null()
     n_fit = int((~np.isnat(moments_of(filled, formats))).sum())
     day, time = _split(formats[0])
@@ -158,9 +152,6 @@ def _split(form: str) -> tuple[str, str]:
 
 def _parsed(texts: pa.Array, form: str) -> NDArray[np.datetime64]:
     """Moments in texts by one format, NaT where it does not fit."""
-    import pandas as pd
-    from pyarrow import compute as pc
-
     if form == ISO:
         texts = pc.if_else(pc.match_substring_regex(texts, _ISO_DATE), texts, None)
         form = "ISO8601"
@@ -174,8 +165,6 @@ def moments_of(column: pa.ChunkedArray, formats: tuple[str, ...]) -> NDArray[np.
 
     Each different text is read once: dates repeat.
     """
-    from pyarrow import compute as pc
-
     coded = pc.dictionary_encode(column).combine_chunks() if len(column) else None
     if coded is None:
         return np.empty(0, dtype="datetime64[ms]")
@@ -199,9 +188,6 @@ def timestamps(
     formats : tuple of str
         How texts are written.
     """
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if pa.types.is_temporal(column.type):
         # Milliseconds hold the year 9999, which stands for "no end"; nanoseconds stop in 2262.
         found = np.asarray(column.cast(pa.timestamp("ms"), safe=False).to_numpy())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel._core.scikit import check_features, check_numbers
 from fewlabel._core.targets import unlabeled_mask
 from fewlabel.encoding.cells import empty_cells, plain_column
@@ -30,9 +31,6 @@ from fewlabel.encoding.plan import (
     with_pairs,
 )
 from fewlabel.encoding.treatments import without_vectors
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _MANY_ODD = 10
 _ROWS_AT_ONCE = 50_000
@@ -351,13 +349,13 @@ def _check_readable(
     """Raise if too few cells are what they were in the plan; a note if some are not."""
     if values is None:
         return ""
-    unread = np.isnan(values)
-    if not unread.any():
+    if not np.isnan(values).any():
         return ""
     filled = ~empty_cells(cells)
-    for sentinel in column.sentinels:
-        filled &= np.asarray(~_equals(cells, column, sentinel))
-    odd = np.flatnonzero(filled & unread)
+    if column.sentinels:  # they can be read
+        values = replace(column, sentinels=()).read(cells)
+        filled &= ~np.isin(values, column.sentinels)
+    odd = np.flatnonzero(filled & np.isnan(values))
     if len(odd) == 0:
         return ""
     name, first = shorten(column.name), shorten(cells[int(odd[0])].as_py())
@@ -376,7 +374,3 @@ def _check_readable(
         f"column '{name}': {len(odd):,} of {n_filled:,} filled cells hold no {column.kind} and "
         f"count as missing (the first: '{first}')"
     )
-
-
-def _equals(cells: pa.ChunkedArray, column: Column, sentinel: float) -> NDArray[np.bool_]:
-    return np.asarray(replace(column, sentinels=()).read(cells) == sentinel)

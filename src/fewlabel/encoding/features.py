@@ -9,21 +9,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from fewlabel._core.optional import pa, pc, pd, skrub
 from fewlabel.encoding.cells import filled_cells, text_of
 from fewlabel.encoding.columns import Column
 from fewlabel.encoding.dates import moments_at
-from fewlabel.encoding.frames import EXTRA
 from fewlabel.encoding.treatments import MAX_LEVELS
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 Features = NDArray[np.float32]
 
@@ -105,24 +101,18 @@ class DateFeatures:
         labels = [str(part).removeprefix("d_").replace("_circular_", " ") for part in parts.columns]
         self.names_ = [f"{name} (days)", *self.days_.names_[1:]]
         self.names_ += [f"{name} ({labels[i]})" for i in self.kept_]
-        return self._coded(different, codes, array)
+        return self.transform(cells, values)
 
     def transform(self, cells: pa.ChunkedArray, values: NDArray[np.float64]) -> Coded:
         """Features of dates that were read as days."""
         different, codes = np.unique(values, return_inverse=True)
-        return self._coded(different, codes, self._parts(different).to_numpy(dtype=np.float32))
-
-    def _coded(
-        self, different: NDArray[np.float64], codes: NDArray[np.intp], parts: NDArray[np.float32]
-    ) -> Coded:
+        parts = self._parts(different).to_numpy(dtype=np.float32)
         filled = np.where(np.isnan(parts), self.medians_, parts)[:, self.kept_]
-        days = self.days_.transform(None, different)
+        days = self.days_.transform(cells, different)
         return Coded(np.hstack([days, filled], dtype=np.float32), codes)
 
     def _parts(self, days: NDArray[np.float64]) -> pd.DataFrame:
-        import pandas as pd
-
-        encoder = skrub().DatetimeEncoder(
+        encoder = skrub.DatetimeEncoder(
             resolution="hour" if self.timed_ else "month",
             add_weekday=True,
             add_total_seconds=False,
@@ -237,7 +227,7 @@ class TextFeatures(_OfTexts):
 
         def vectors(**how: Any) -> Any:
             seed = self.random_state
-            return skrub().StringEncoder(n_components=n_components, random_state=seed, **how)
+            return skrub.StringEncoder(n_components=n_components, random_state=seed, **how)
 
         return _of_words_or_letters(vectors, texts, self.column.words)
 
@@ -291,22 +281,8 @@ def features_of(
     return NumberFeatures(column)
 
 
-def skrub() -> Any:
-    """The package, or an error that names the extra."""
-    try:
-        import skrub
-    except ImportError as error:
-        raise ImportError(
-            f"Dates, texts and long lists of categories need skrub: {EXTRA}"
-        ) from error
-    return skrub
-
-
 def _different(cells: pa.ChunkedArray) -> tuple[pd.Series, NDArray[np.integer[Any]]]:
     """The different texts of a column ("" for an empty cell), and which of them each row has."""
-    import pandas as pd
-    from pyarrow import compute as pc
-
     coded = pc.dictionary_encode(pc.fill_null(filled_cells(text_of(cells)), "")).combine_chunks()
     texts = pd.Series(coded.dictionary.to_pylist(), dtype="str", name="text")
     return texts, np.asarray(coded.indices)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fewlabel._core.errors import UserError, listing
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-EXTRA = "pip install 'fewlabel[cli]'"
+from fewlabel._core.optional import pa, pd
 
 DELIMITER = b"fewlabel:delimiter"
 """Where a table remembers what parted its cells in a file of text."""
@@ -118,10 +114,6 @@ def as_table(X: Any) -> pa.Table:
     -------
     pyarrow.Table
     """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise ImportError(f"Tables that are not all numbers need pyarrow: {EXTRA}") from error
     if _is_arrow(X):
         table = X if isinstance(X, pa.Table) else pa.Table.from_batches([X])
         return _checked(table)
@@ -151,8 +143,6 @@ def _columns(X: Any) -> list[Any]:
 
 
 def _arrow_column(column: Any) -> Any:
-    import pyarrow as pa
-
     if _is_polars(column):
         return column.to_arrow()
     if isinstance(getattr(column, "dtype", None), np.dtype) or not hasattr(column, "isna"):
@@ -161,8 +151,6 @@ def _arrow_column(column: Any) -> Any:
         return pa.array(column, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         # Cells of several types: what they say is all that is left of them.
-        import pandas as pd
-
         missing = np.asarray(pd.isna(np.asarray(column, dtype=object)))
         return pa.array([None if gap else str(cell) for cell, gap in zip(column, missing)])
 

@@ -112,8 +112,10 @@ class SampleTrainer(FamilyTrainer):
         every = np.full(n_rows(X), UNLABELED)
         every[: len(codes)] = codes
         super().__init__(X, every, n_classes, seed, n_jobs, labeled_weight)
-        # The rows of a round are no random ones; the sample was drawn in random order.
-        self.unlabeled_at_random = np.arange(len(codes), len(codes) + n_rows(parts[1]))
+        # The rows of a round are no random ones. A sample that is all of the rows is shuffled as
+        # they are in memory, so that families which see a part of them see the same.
+        shuffled = np.random.default_rng(seed).permutation(n_rows(parts[1]))
+        self.unlabeled_at_random = len(codes) + shuffled
         self.columns, self.n_all, self.n_workers = columns, n_all, n_workers
         self.row_seconds: dict[str, float] = {}
         self._tried: dict[str, Voter] = {}
@@ -204,7 +206,7 @@ class SampledLearner:
     families, inverse_temperature, time_budget, max_train, class_shares, balanced :
         as in :class:`MixedVoteLearner`
     sample : rows
-        Unlabelled rows drawn at random.
+        Unlabelled rows drawn at random, in the order of the chunks.
     columns : ColumnSums
         Of all rows, labelled and unlabelled.
     codes : ndarray of int of shape (n_labeled,)

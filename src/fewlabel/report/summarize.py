@@ -104,7 +104,7 @@ def _counts(view: FitView) -> dict[str, Any]:
         "accepted_share": accepted / n_unlabeled if n_unlabeled else math.nan,
         "max_error": view.rule.max_error,
         "n_changed": view.sums.n_changed,
-        "gain": gain_of_changes(view.sums.n_changed, mixed=hasattr(view.clf, "voters_"))._asdict(),
+        "gain": gain_of_changes(view.sums.n_changed)._asdict(),
     }
 
 

@@ -16,14 +16,13 @@ from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel._core.targets import UNLABELED, encode_target
 from fewlabel.assess.assessment import Transduction
-from fewlabel.assess.audit import Audit
-from fewlabel.assess.audit_plans import Plan
+from fewlabel.assess.audited_labels import AuditedLabels
 from fewlabel.assess.label_sums import LabelRule, LabelSums
 from fewlabel.assess.suggest import NextRows
 from fewlabel.bounds.mislabeling import expected_counts, held_out_counts, mislabeling_matrix
 from fewlabel.bounds.transductive import transductive_bound
 from fewlabel.chunks.finish import Judgement, ResultWriter
-from fewlabel.chunks.fitted_rows import FittedRows
+from fewlabel.chunks.fitted_rows import FittedRows, LabelsOnDisk
 from fewlabel.chunks.labeling import named_label_proba
 from fewlabel.chunks.loop import Outcome, Results, Schedule, self_learn
 from fewlabel.chunks.results import check_out, result_folder
@@ -194,127 +193,20 @@ class ChunkStatements(LabelStatements):
 
     # --- what is said of rows in chunks --------------------------------------------------------
 
-    def accept(self, max_error: float = 0.05, X: Any = None) -> Bools:
-        """Which labels a person may take as they are.
-
-        Parameters
-        ----------
-        max_error : float, default=0.05
-            The share of wrong labels that one can live with.
-        X : array-like, optional
-            New rows; those of ``fit`` by default.
-
-        Returns
-        -------
-        mask : ndarray of bool
-            The most rows whose **estimated** error stays below ``max_error``; given labels are
-            accepted. :meth:`audit` can prove it. After a fit with ``unlabeled`` the mask is about
-            the unlabelled rows, in their order, and is read from the folder of the results.
-        """
-        if self._on_disk is None or X is not None:
-            return super().accept(max_error, X)
-        return self._on_disk.accepted(self._threshold(max_error))
-
-    def _threshold(self, max_error: float) -> float:
-        return self.assessment_.promise.least(max_error)
-
-    def audit_sample(
-        self,
-        size: int,
-        *,
-        max_error: float | None = None,
-        random_state: int | None = None,
-    ) -> Ints:
-        """Rows of ``fit`` to check by hand, drawn at random.
-
-        Parameters
-        ----------
-        size : int
-        max_error : float, optional
-            Draw from the labels that :meth:`accept` accepts; from all that were not given by
-            default.
-        random_state : int, optional
-            Rows in chunks were drawn in the last pass, with the seed of the fit.
-
-        Returns
-        -------
-        rows : ndarray of int of shape (size,)
-            After a fit with ``unlabeled`` positions in its source.
-
-        See Also
-        --------
-        audit : What the checks guarantee.
-        fewlabel.checks_needed : How many rows a goal needs.
-        """
+    def _accepted(self, max_error: float) -> Bools:
         if self._on_disk is None:
-            return super().audit_sample(size, max_error=max_error, random_state=random_state)
-        if random_state is not None:
-            raise ValueError(
-                "random_state cannot be chosen for rows in chunks: they were drawn in the fit, "
-                "with its random_state. Leave it out."
-            )
-        threshold = None if max_error is None else self._threshold(max_error)
-        return self._on_disk.audit_sample(size, threshold)
+            return super()._accepted(max_error)
+        return self._on_disk.accepted(self.assessment_.promise.least(max_error))
 
-    def audit(
-        self,
-        rows: ArrayLike,
-        labels: ArrayLike,
-        *,
-        max_error: float | None = None,
-        confidence: float = 0.95,
-        plan: Plan = "fixed",
-    ) -> Audit:
-        """A guarantee for the labels of the unlabelled rows, from random checks.
-
-        Parameters
-        ----------
-        rows : array-like of int
-            Those of :meth:`audit_sample`, in that order.
-        labels : array-like
-            Their right labels.
-        max_error : float, optional
-            As in :meth:`audit_sample`.
-        confidence : float, default=0.95
-        plan : {"fixed", "sequential"}, default="fixed"
-            Whether the number of checks was fixed in advance, or somebody stops when it suffices.
-
-        Returns
-        -------
-        statement : Audit
-            "at most 4.1 % of the 1,581 accepted labels are wrong (guaranteed …)".
-        """
+    def _audited(self, max_error: float | None) -> AuditedLabels:
         if self._on_disk is None:
-            return super().audit(
-                rows, labels, max_error=max_error, confidence=confidence, plan=plan
-            )
-        threshold = None if max_error is None else self._threshold(max_error)
-        finished = self.classes_[self._on_disk.checked(rows, threshold)]
-        right = np.asarray(labels, dtype=object)
-        if len(right) != len(finished):
-            raise ValueError(f"labels must hold one for each of {len(finished)} rows.")
-        wrong = np.array([a != b for a, b in zip(finished.tolist(), right.tolist())], dtype=bool)
-        n = self._on_disk.n_unlabeled
-        if max_error is not None and threshold is not None:
-            n = self._on_disk.n_accepted(max_error, threshold)
-        what = "labels" if max_error is None else "accepted labels"
-        return Audit.from_checks(n, wrong, confidence=confidence, plan=plan, what=what)
+            return super()._audited(max_error)
+        least = None if max_error is None else self.assessment_.promise.least(max_error)
+        return LabelsOnDisk(self._on_disk, self.classes_, max_error, least)
 
-    def label_sums(
-        self, max_error: float = 0.05, *, y_true: ArrayLike | None = None
-    ) -> tuple[LabelRule, LabelSums]:
-        """Counts of the labels of the unlabelled rows, which a report shows.
-
-        Parameters
-        ----------
-        max_error : float, default=0.05
-            As in :meth:`accept`.
-        y_true : array-like of shape (n_samples,), optional
-            True labels as far as they are known; for rows in chunks
-            ``UnlabeledRows(..., truth=column)`` names them.
-        """
+    def _sums(self, max_error: float, y_true: ArrayLike | None) -> tuple[LabelRule, LabelSums]:
         if self._on_disk is None:
-            return super().label_sums(max_error, y_true=y_true)
+            return super()._sums(max_error, y_true)
         if y_true is not None:
             raise ValueError(
                 "True labels of rows in chunks are a column of theirs: fit with "

@@ -57,7 +57,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
     policy : {"bound", "fixed", "curriculum"} or policy object, default="bound"
         Which rows to pseudo-label, see :mod:`fewlabel.selection.policies`.
     label_proba : {"supervised", "current", "uniform"} or array-like, default="supervised"
-        What stands for the unknown :math:`P(Y\mid x)` in the bound: the votes of the initial
+        What is used for the unknown :math:`P(Y\mid x)` in the bound: the votes of the initial
         supervised classifier (the paper's choice), those of the current one, 1/K, or given
         probabilities of shape (n_samples, n_classes).
     pseudo_weight : {"balanced", "uniform"}, default="balanced"
@@ -67,7 +67,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         How rows were chosen for labelling: at random, or some of each class. The estimate of the
         error then rests on class shares that are estimated from the votes.
     table : "auto", TableEncoder or None, default="auto"
-        How frames with texts, categories or dates become numbers; "auto" takes
+        How frames with texts, categories or dates are encoded; "auto" takes
         :class:`fewlabel.TableEncoder` if the estimator is a classifier of scikit-learn that wants
         numbers. Pipelines and classifiers of other packages get the rows as they are.
     max_iter : int, optional
@@ -115,7 +115,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         About how many of the labels are wrong: ``value`` with its 95 % limits ``low`` and ``high``,
         the number ``n`` of labelled rows behind it and what it ``assumes``.
     confidence_ : ndarray of shape (n_samples,)
-        The calibrated chance that each row's label is right; 1 for given labels.
+        The calibrated probability that each row's label is right; 1 for given labels.
     risk_bound_ : float
         The paper's bound TB, from calibrated votes: a bound of the **expected** error if
         ``label_proba_`` were true. May exceed 1. NaN without unlabelled rows.

@@ -21,9 +21,9 @@ from fewlabel.assess.assessment import (
     assess,
     paper_bounds,
 )
-from fewlabel.assess.audit import Audit, audit
-from fewlabel.assess.audit_draws import audit_sample
+from fewlabel.assess.audit import Audit
 from fewlabel.assess.audit_plans import Plan
+from fewlabel.assess.audited_labels import AuditedLabels, LabelsInMemory
 from fewlabel.assess.calibration import for_bounds
 from fewlabel.assess.error_estimate import ErrorEstimate, Labels
 from fewlabel.assess.held_out import rows_with_weight
@@ -187,7 +187,7 @@ class LabelStatements:
 
     @property
     def confidence_(self) -> Floats:
-        """For each row of ``fit`` the calibrated chance that its label is right; 1 if given."""
+        """For each row of ``fit`` the calibrated probability that its label is right; 1: given."""
         confidence = np.ones(len(self._in_memory().labeled_iter_))
         confidence[self.labeled_iter_ != 0] = self.assessment_.confidence
         return confidence
@@ -223,11 +223,15 @@ class LabelStatements:
         -------
         mask : ndarray of bool
             The most rows whose **estimated** error stays below ``max_error``; given labels are
-            accepted. :meth:`audit` can prove it.
+            accepted. :meth:`audit` can prove it. After a fit with ``unlabeled`` the mask is about
+            the unlabelled rows, in their order, and is read from the folder of the results.
         """
-        if X is not None:
-            votes, labels = self._initial_votes_and_labels(X)
-            return self.assessment_.promise.accepted(votes, labels, max_error)
+        if X is None:
+            return self._accepted(max_error)
+        votes, labels = self._initial_votes_and_labels(X)
+        return self.assessment_.promise.accepted(votes, labels, max_error)
+
+    def _accepted(self, max_error: float) -> Bools:
         accepted = np.ones(len(self._in_memory().labeled_iter_), dtype=bool)
         rows = self._transduction
         accepted[self.labeled_iter_ != 0] = self.assessment_.promise.accepted(
@@ -236,7 +240,7 @@ class LabelStatements:
         return accepted
 
     def confidence(self, X: Any) -> Floats:
-        """The calibrated chance that :meth:`predict` is right, for each of these rows."""
+        """The calibrated probability that :meth:`predict` is right, for each of these rows."""
         return self.assessment_.promise.confidence(*self._initial_votes_and_labels(X))
 
     def _initial_votes_and_labels(self, X: Any) -> tuple[Floats, Ints]:
@@ -261,17 +265,19 @@ class LabelStatements:
             Draw from the labels that :meth:`accept` accepts; from all that were not given by
             default.
         random_state : int, optional
+            Rows in chunks were drawn in the last pass, with the seed of the fit.
 
         Returns
         -------
         rows : ndarray of int of shape (size,)
+            After a fit with ``unlabeled`` positions in its source.
 
         See Also
         --------
         audit : What the checks guarantee.
         fewlabel.checks_needed : How many rows a goal needs.
         """
-        return audit_sample(self._audited(max_error), size, random_state=random_state)
+        return self._audited(max_error).draw(size, random_state)
 
     def audit(
         self,
@@ -302,20 +308,13 @@ class LabelStatements:
             "at most 4.1 % of the 1,581 accepted labels are wrong (guaranteed …)".
         """
         what = "labels" if max_error is None else "accepted labels"
-        population = self._audited(max_error)
-        return audit(
-            self.transduction_,
-            rows,
-            labels,
-            population=population,
-            confidence=confidence,
-            plan=plan,
-            what=what,
-        )
+        labelled = self._audited(max_error)
+        return labelled.audit(rows, labels, confidence=confidence, plan=plan, what=what)
 
-    def _audited(self, max_error: float | None) -> Bools:
+    def _audited(self, max_error: float | None) -> AuditedLabels:
         rows: Bools = self._in_memory().labeled_iter_ != 0
-        return rows if max_error is None else rows & self.accept(max_error)
+        population = rows if max_error is None else rows & self._accepted(max_error)
+        return LabelsInMemory(self.transduction_, population)
 
     def label_sums(
         self, max_error: float = 0.05, *, y_true: ArrayLike | None = None
@@ -327,8 +326,12 @@ class LabelStatements:
         max_error : float, default=0.05
             As in :meth:`accept`.
         y_true : array-like of shape (n_samples,), optional
-            True labels as far as they are known.
+            True labels as far as they are known; for rows in chunks
+            ``UnlabeledRows(..., truth=column)`` names them.
         """
+        return self._sums(max_error, y_true)
+
+    def _sums(self, max_error: float, y_true: ArrayLike | None) -> tuple[LabelRule, LabelSums]:
         unlabeled = np.flatnonzero(self._in_memory().labeled_iter_ != 0)
         rule, rows = LabelRule.of(self.assessment_.promise, max_error), self._transduction
         rounds = self.labeled_iter_[unlabeled]
@@ -336,10 +339,8 @@ class LabelStatements:
         codes[rounds > 0] = np.searchsorted(self.classes_, self.pseudo_labels_)
         known = None if y_true is None else true_codes(self, y_true, unlabeled)
         verdicts = rule.judge(rows.initial, rows.labels)
-        pseudo = PseudoLabels(rounds, codes)
-        return rule, LabelSums.of(
-            rows.labels, rows.initial, verdicts, rule, pseudo, self.n_iter_, known
-        )
+        counted = verdicts, rule, PseudoLabels(rounds, codes), self.n_iter_, known
+        return rule, LabelSums.of(rows.labels, rows.initial, *counted)
 
     def next_rows(self, n: int = 20) -> NextRows:
         """Unlabelled rows whose label would teach most, with their votes; see :meth:`suggest`."""
