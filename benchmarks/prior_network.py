@@ -26,19 +26,23 @@ from scipy.special import softmax
 
 from benchmarks._measure import in_child
 from benchmarks._page import records
-from benchmarks.prior_network_data import SETS, UNTOUCHED, Split, split_of
+from benchmarks.prior_network_data import MOST_UNLABELED, SETS, UNTOUCHED, Split, split_of
 from benchmarks.prior_network_page import ABLATION, PSEUDO, RESULTS, SPEED, TABPFN, write_page
 from benchmarks.prior_network_peers import answer, within_limits
 from fewlabel._core.arrays import Floats, Ints
 from fewlabel.assess.held_out import folds_of, seen_in_training
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.family_trainer import N_FOLDS, FamilyTrainer
+from fewlabel.ensemble.few_label import FewLabelClassifier
+from fewlabel.ensemble.learner import gibbs_weights
 from fewlabel.ensemble.posterior import gibbs_posterior
+from fewlabel.ensemble.voter_votes import quadratic_losses
 from fewlabel.network import PriorNetworkClassifier
 
 PER_CLASS = (4, 10, 25)
 SEEDS = range(5000, 5010)
 N_VIEWS = PriorNetworkClassifier().n_views
+INVERSE_TEMPERATURE = FewLabelClassifier().inverse_temperature
 PSEUDO_SHARES = (0.1, 0.3)
 BRIER_PENALTY = 0.02  # price of leaving the Gibbs weights, as the first measurements had it
 
@@ -87,8 +91,8 @@ def network_votes(split: Split, weights: Path | None) -> tuple[Floats, Floats, d
 def weightings(held_out: Floats, y: Ints) -> dict[str, Floats]:
     """Weights of voters: Gibbs, least Brier score near these, Gibbs with P(last) = 1/2 ("half")."""
     n_voters, n_rows, n_classes = held_out.shape
-    errors = (held_out.argmax(axis=2) != y).mean(axis=1)
-    gibbs = gibbs_posterior(errors, n_rows)
+    losses = quadratic_losses(held_out, y)
+    gibbs = gibbs_weights(held_out, y, inverse_temperature=INVERSE_TEMPERATURE)
     columns = held_out.transpose(1, 2, 0).reshape(-1, n_voters)
     truth = np.eye(n_classes)[y].ravel()
 
@@ -99,7 +103,7 @@ def weightings(held_out: Floats, y: Ints) -> dict[str, Floats]:
 
     found = minimize(brier, np.log(gibbs + 1e-3), method="L-BFGS-B")
     prior = np.append(np.full(n_voters - 1, 0.5 / (n_voters - 1)), 0.5)
-    half = gibbs_posterior(errors, n_rows, prior=prior)
+    half = gibbs_posterior(losses, n_rows, inverse_temperature=INVERSE_TEMPERATURE, prior=prior)
     return {"gibbs": gibbs, "brier": softmax(found.x), "half": half}
 
 
@@ -223,11 +227,12 @@ def run(options: argparse.Namespace) -> None:
     for key in splits(options):
         if (*key, options.name) in done:
             continue
-        split = split_of(*key)
+        split = split_of(*key, options.most_unlabeled)
         if split is None:
             continue
         head = dict(zip(("set", "per_class", "seed", "name"), (*key, options.name), strict=True))
-        shape = {"rows": len(split.X), "columns": split.X.shape[1], "classes": split.n_classes}
+        shape = {"rows": len(split.X), "unlabeled": len(split.hidden)}
+        shape |= {"columns": split.X.shape[1], "classes": split.n_classes}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             measured = measured_by(split, options)
@@ -246,6 +251,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
     parser.add_argument("--sets", nargs="+", choices=(*SETS, *UNTOUCHED), default=SETS)
     parser.add_argument("--per-class", type=int, nargs="+", default=PER_CLASS)
+    parser.add_argument("--most-unlabeled", type=int, default=MOST_UNLABELED)
     parser.add_argument("--votes", type=Path, default=Path("results/family_votes"))
     parser.add_argument("--weights", type=Path, help="other weights than the packaged ones")
     parser.add_argument("--name", help="what to call these weights, for `alone`")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._page import put, records, table
-from benchmarks.prior_network_data import MOST_UNLABELED, UNTOUCHED
+from benchmarks.prior_network_data import UNTOUCHED
 from fewlabel.ensemble.families import FAMILIES, OPTIONAL
 
 RESULTS = Path("results/prior_network.jsonl")
@@ -17,11 +17,20 @@ ABLATION = Path("results/prior_network_ablation.jsonl")
 SPEED = Path("results/prior_network_speed.jsonl")
 PSEUDO = Path("results/prior_network_pseudo.jsonl")
 TABPFN = Path("results/prior_network_tabpfn.jsonl")
-VIEWS = Path("results/prior_network_views.jsonl")
+VERSIONS = Path("results/prior_network_versions.jsonl")
 TRAINING = Path("results/prior_network_training.jsonl")
 PAGE = Path("docs/prior_network.md")
-BEFORE = "weights before version 3 of the prior"
-PACKAGED_RUN = "version-3"  # of the records of training: the one that made the packaged weights
+RULES = {
+    "gibbs_with": "Gibbs weights",
+    "half_with": "Gibbs weights, prior 1/2 for the network",
+    "brier_with": "Brier weights",
+}
+"""Votes with the network as one more voter; each is compared with ``gibbs_without``."""
+GOALS = {4: 0.02, 10: 0.01}  # of the vote with the network over the one without it
+GOAL_ALONE, MOST_LOST = 0.01, 0.005
+PACKAGED_RUN = (
+    "version-3-longer"  # of the records of training: the one that made the packaged weights
+)
 
 
 def mean_of(lines: list[dict[str, Any]], voter: str, per_class: int, name: str = "") -> float:
@@ -39,14 +48,12 @@ def families_in(lines: list[dict[str, Any]]) -> dict[str, str]:
     return {name: title for name, title in known.items() if name in lines[0]["accuracy"]}
 
 
-def overall_table(lines: list[dict[str, Any]], families: bool = True) -> str:
+def overall_table(lines: list[dict[str, Any]]) -> str:
     """Mean accuracy of every voter and vote that all records have."""
-    titles = families_in(lines) if families else {}
-    titles["network"] = "**the network alone**"
-    for rule, shown in (("gibbs", "Gibbs weights"), ("brier", "Brier weights")):
-        titles[f"{rule}_without"] = f"mixed first vote of the families, {shown}"
-        titles[f"{rule}_with"] = f"the same with the network as one more voter, {shown}"
-    titles["half_with"] = "the same with the network, Gibbs weights with prior 1/2 for the network"
+    titles = families_in(lines) | {"network": "**the network alone**"}
+    titles["gibbs_without"] = "mixed first vote of the families, Gibbs weights"
+    titles["brier_without"] = "the same, Brier weights"
+    titles |= {rule: f"mixed first vote with the network, {how}" for rule, how in RULES.items()}
     counts = sorted({r["per_class"] for r in lines})
     return table(
         [
@@ -57,26 +64,76 @@ def overall_table(lines: list[dict[str, Any]], families: bool = True) -> str:
     )
 
 
-def set_table(lines: list[dict[str, Any]], per_class: int) -> str:
-    """Accuracies by set: the network, the best single family there, and the mixed votes."""
-    rows, families = [], families_in(lines)
-    for name in dict.fromkeys(r["set"] for r in lines if r["per_class"] == per_class):
-        values = {v: mean_of(lines, v, per_class, name) for v in lines[0]["accuracy"]}
-        best = max(families, key=values.__getitem__)
-        network, mixed = values["network"], values["gibbs_without"]
+def set_table(lines: list[dict[str, Any]]) -> str:
+    """Accuracies by set: the mixed vote, the network, and what it adds to the vote."""
+    rows = []
+    for name in dict.fromkeys(r["set"] for r in lines):
+        own = [r for r in lines if r["set"] == name]
+        row: dict[str, Any] = {"set": name, "splits": len(own)}
+        for c in sorted({r["per_class"] for r in lines}):
+            if all(r["per_class"] != c for r in own):
+                continue
+            mixed = mean_of(own, "gibbs_without", c)
+            row[f"{c} a class: mixed"] = f"{mixed:.3f}"
+            row[f"{c}: network"] = f"{mean_of(own, 'network', c):.3f}"
+            row[f"{c}: gain"] = f"{mean_of(own, 'gibbs_with', c) - mixed:+.3f}"
+        rows.append(row)
+    widest = max(rows, key=len)
+    return table([dict.fromkeys(widest, "") | row for row in rows])
+
+
+def gains(lines: list[dict[str, Any]], rule: str, per_class: int) -> dict[str, float]:
+    """What the network adds to the vote without it, set by set."""
+    own = [r for r in lines if r["per_class"] == per_class]
+    return {
+        name: mean_of(own, rule, per_class, name) - mean_of(own, "gibbs_without", per_class, name)
+        for name in dict.fromkeys(r["set"] for r in own)
+    }
+
+
+def goals_table(lines: list[dict[str, Any]]) -> str:
+    """What was hoped for, and what was reached, for each way to weigh the voters."""
+    alone = np.mean([*gains(lines, "network", 4).values()])
+    rows: list[dict[str, Any]] = [
+        {
+            "goal": f"alone against the vote without it, 4 a class: {alone:+.3f}",
+            "wanted": f"+{GOAL_ALONE:.3f}",
+        }
+    ]
+    for per_class, wanted in GOALS.items():
+        reached = {
+            how: f"{np.mean([*gains(lines, rule, per_class).values()]):+.3f}"
+            for rule, how in RULES.items()
+        }
         rows.append(
-            {
-                "set": name,
-                "splits": sum(r["set"] == name and r["per_class"] == per_class for r in lines),
-                "network": f"{network:.3f}",
-                "best family": f"{values[best]:.3f} ({families[best]})",
-                "mixed": f"{mixed:.3f}",
-                "network − mixed": f"{network - mixed:+.3f}",
-                "mixed with network": f"{values['gibbs_with']:.3f}",
-                "gain": f"{values['gibbs_with'] - mixed:+.3f}",
-            }
+            {"goal": f"gain of the vote, {per_class} a class", "wanted": f"+{wanted:.3f}"} | reached
         )
-    return table(rows)
+    lowest = {}
+    for rule, how in RULES.items():
+        found = all_gains(lines, rule)
+        lost = sum(gain < -MOST_LOST for gain in found.values())
+        lowest[how] = f"{min(found.values()):+.3f}; {lost} of {len(found)} lower"
+    rows.append({"goal": "lowest gain of a set", "wanted": f"-{MOST_LOST:.3f}"} | lowest)
+    return table([dict.fromkeys(rows[-1], "") | row for row in rows])
+
+
+def all_gains(lines: list[dict[str, Any]], rule: str) -> dict[tuple[int, str], float]:
+    """What the network adds, by labels a class and set."""
+    return {
+        (c, name): gain
+        for c in sorted({r["per_class"] for r in lines})
+        for name, gain in gains(lines, rule, c).items()
+    }
+
+
+def losses(lines: list[dict[str, Any]]) -> str:
+    """Where the vote with the network, Gibbs weights, loses more than ``MOST_LOST``, in words."""
+    found = all_gains(lines, "gibbs_with")
+    low = [f"{name} ({c} a class)" for (c, name), gain in found.items() if gain < -MOST_LOST]
+    return (
+        f"With Gibbs weights the vote with the network is more than {MOST_LOST} below the one "
+        f"without it on: {', '.join(low) or 'no set'}."
+    )
 
 
 def ablation_table(lines: list[dict[str, Any]]) -> str:
@@ -97,16 +154,21 @@ def ablation_table(lines: list[dict[str, Any]]) -> str:
 
 def summary(lines: list[dict[str, Any]]) -> str:
     """What was measured, in words."""
-    weight = {rule: np.mean([r["weight"][rule] for r in lines]) for rule in ("gibbs", "brier")}
+    weight = {
+        rule: np.mean([r["weight"][rule] for r in lines]) for rule in ("gibbs", "half", "brier")
+    }
     seeds = sorted({r["seed"] for r in lines})
-    n_voters = len(families_in(lines)) + 1
+    each = Counter((r["set"], r["per_class"]) for r in lines).values()
+    times = f"{min(each)} to {max(each)}" if min(each) < max(each) else f"{min(each)}"
+    n_voters, most = len(families_in(lines)) + 1, max(r["unlabeled"] for r in lines)
     wins = sum(r["accuracy"]["network"] > r["accuracy"]["gibbs_without"] for r in lines)
     return (
         f"{len(lines)} splits of {len({r['set'] for r in lines})} sets (seeds {seeds[0]} to "
-        f"{seeds[-1]}), at most {MOST_UNLABELED:,} unlabelled rows. The network alone beats "
+        f"{seeds[-1]}; {times} for each set and number of labels), at most "
+        f"{most:,} unlabelled rows. The network alone beats "
         f"the mixed vote of the families on {wins} of them. As one of {n_voters} voters "
-        f"it got {weight['gibbs']:.2f} of the vote by Gibbs weights and {weight['brier']:.2f} by "
-        f"Brier weights, on average."
+        f"it got {weight['gibbs']:.2f} of the vote by Gibbs weights, {weight['half']:.2f} with a "
+        f"prior of 1/2 and {weight['brier']:.2f} by Brier weights, on average."
     )
 
 
@@ -176,67 +238,36 @@ def training_table(lines: list[dict[str, Any]]) -> str:
     )
 
 
-def views_table(lines: list[dict[str, Any]]) -> str:
-    """Weights before and packaged ones on the splits on which views were chosen, set by set."""
-    rows = []
-    for name in [*dict.fromkeys(r["set"] for r in lines), ""]:
-        row: dict[str, Any] = {"set": name or "**mean of sets**"}
-        row["splits"] = sum(name in ("", r["set"]) for r in lines)
-        for c in sorted({r["per_class"] for r in lines}):
-            then, now = (mean_of(lines, f"{v}: together", c, name) for v in ("before", "now"))
-            row |= {f"{c} a class, before": f"{then:.3f}", f"{c} a class, now": f"{now:.3f}"}
-            row[f"{c} a class, gain"] = f"{now - then:+.3f}"
-        rows.append(row)
-    return table(rows)
-
-
-def versions_table(before: list[dict[str, Any]], lines: list[dict[str, Any]]) -> str:
-    """The packaged weights and those before them, set by set, on the splits that both have."""
-    of = {(r["set"], r["per_class"], r["seed"]): r for r in lines}
-    both = [
-        r | {"accuracy": r["accuracy"] | {"now": of[key]["accuracy"]["network"]}}
-        for r in before
-        if (key := (r["set"], r["per_class"], r["seed"])) in of
-    ]
-    counts = sorted({r["per_class"] for r in both})
-    rows = []
-    for name in [*dict.fromkeys(r["set"] for r in both), ""]:
-        row: dict[str, Any] = {"set": name or "**mean of sets**"}
-        row["splits"] = sum(name in ("", r["set"]) for r in both)
-        for c in counts:
-            then, now = (mean_of(both, v, c, name) for v in (BEFORE, "now"))
-            row |= {f"{c} a class, before": f"{then:.3f}", f"{c} a class, now": f"{now:.3f}"}
-            row[f"{c} a class, gain"] = f"{now - then:+.3f}"
-        rows.append(row)
-    return table(rows)
+def versions_table(lines: list[dict[str, Any]]) -> str:
+    """The packaged weights and those before them, on the splits on which views were chosen."""
+    counts = sorted({r["per_class"] for r in lines})
+    titles = {"before": "20,336 steps on version 3", "now": "33,360 more steps (packaged)"}
+    return table(
+        [
+            {"weights": title, "splits": len(lines)}
+            | {f"{c} a class": f"{mean_of(lines, name, c):.4f}" for c in counts}
+            | {f"log loss, {c}": f"{mean_of(lines, f'{name}, log loss', c):.3f}" for c in counts}
+            for name, title in titles.items()
+        ]
+    )
 
 
 def write_page() -> None:
     """Replace the tables of the page."""
     everything = records(RESULTS)
     lines = [r for r in everything if r["set"] not in UNTOUCHED]
-    untouched = [r for r in everything if r["set"] in UNTOUCHED]
-    _put_sets("", lines)
-    if untouched:
-        _put_sets("untouched-", untouched)
-    with_prior = [r for r in lines if "half_with" in r["accuracy"]]
-    put(PAGE, "weights-splits", f"{len(with_prior)} of the splits:")
-    put(PAGE, "weights", overall_table(with_prior, families=False))
-    other = records(ABLATION)
-    put(PAGE, "ablation", ablation_table([r for r in other if r["name"] != BEFORE]))
-    if before := [r for r in other if r["name"] == BEFORE]:
-        put(PAGE, "versions", versions_table(before, lines))
-    if peers := records(TABPFN):
-        put(PAGE, "tabpfn", tabpfn_table(peers, everything))
-    if pseudo := records(PSEUDO):
-        put(PAGE, "pseudo", pseudo_table(pseudo))
-    put(PAGE, "views", views_table(records(VIEWS)))
+    put(PAGE, "summary", summary(lines))
+    put(PAGE, "overall", overall_table(lines))
+    put(PAGE, "goals", goals_table(lines))
+    put(PAGE, "sets", set_table(lines))
+    put(PAGE, "losses", losses(lines))
+    put(PAGE, "ablation", ablation_table(records(ABLATION)))
+    put(PAGE, "versions", versions_table(records(VERSIONS)))
     put(PAGE, "training", training_table(records(TRAINING)))
     put(PAGE, "speed", speed_table())
-
-
-def _put_sets(prefix: str, lines: list[dict[str, Any]]) -> None:
-    put(PAGE, f"{prefix}summary", summary(lines))
-    put(PAGE, f"{prefix}overall", overall_table(lines))
-    for per_class in sorted({r["per_class"] for r in lines}):
-        put(PAGE, f"{prefix}sets-{per_class}", set_table(lines, per_class))
+    if peers := records(TABPFN):
+        put(PAGE, "tabpfn", tabpfn_table(peers, lines))
+    if pseudo := records(PSEUDO):
+        put(PAGE, "pseudo", pseudo_table(pseudo))
+    if untouched := [r for r in everything if r["set"] in UNTOUCHED]:
+        put(PAGE, "untouched", overall_table(untouched))

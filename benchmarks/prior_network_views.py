@@ -2,7 +2,8 @@
 
 Votes of single views, and of some together, with the packaged weights and with those of another
 file, on splits of seeds 2000 to 2002: one line for each in results/prior_network_views.jsonl. Only
-rows of one small context are asked about, the same for every view.
+rows of one small context are asked about, the same for every view. With ``--versions`` only the
+chosen views are asked, of both files: results/prior_network_versions.jsonl.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from fewlabel.network.views import LARGEST, NARROW, WIDE, Kind, Scaler, importan
 from fewlabel.network.weights import Weights, load_weights
 
 RESULTS = Path("results/prior_network_views.jsonl")
+VERSIONS = Path("results/prior_network_versions.jsonl")
 SEEDS = range(2000, 2003)
+MOST_UNLABELED = 1_500
 CONTEXT = 512
 COLUMNS = {"before": 32, "now": 64}  # slots; tables with more are wide
 KINDS = {
@@ -43,6 +46,7 @@ KINDS = {
         Kind("ranks", 10), Kind("raw", 32, 0.5),
     ),
 }  # fmt: skip
+SMALLEST_VOTE = 1e-6  # for the log loss
 FEW_COLUMNS, LEFT_OUT = 10, Kind("standard", 64, 0.5)  # not measured on tables so narrow
 CHOSEN = {"narrow": NARROW, "wide": WIDE}
 
@@ -122,21 +126,40 @@ def measure(split: Split, networks: dict[str, Weights]) -> dict[str, float]:
     return found
 
 
+def compare(split: Split, networks: dict[str, Weights]) -> dict[str, float]:
+    """Accuracy and mean log loss of networks with the chosen views and the same random slots."""
+    kinds = CHOSEN[width("now", split.X.shape[1])]
+    found, shown = {}, Shown(split.X)
+    for name, weights in networks.items():
+        rng = np.random.RandomState(split.seed)
+        rows = context_of(split, rng)
+        truth = split.hidden[rows[split.codes[rows] < 0] - len(split.given)]
+        votes = [votes_of(shown.rows(kind), split, rows, weights, rng) for kind in kinds]
+        mean = np.mean(votes, axis=0)
+        known = truth >= 0
+        found[name] = float((mean.argmax(axis=1) == truth).mean())
+        own = mean[known, truth[known]]
+        found[f"{name}, log loss"] = float(-np.log(np.maximum(own, SMALLEST_VOTE)).mean())
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.prior_network_views")
-    parser.add_argument("before", type=Path, help="weights with 32 slots for columns (npz)")
+    parser.add_argument("before", type=Path, help="other weights (npz), 32 slots but for versions")
+    parser.add_argument("--versions", action="store_true", help="only the chosen views, of both")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     options = parser.parse_args()
     networks = {"before": load_weights(options.before), "now": load_weights()}
-    done = {(r["set"], r["per_class"], r["seed"]) for r in records(RESULTS)}
+    path, measured = (VERSIONS, compare) if options.versions else (RESULTS, measure)
+    done = {(r["set"], r["per_class"], r["seed"]) for r in records(path)}
     for key in ((n, c, s) for s in options.seeds for n in options.sets for c in (4, 10)):
-        split = None if key in done else split_of(*key)
+        split = None if key in done else split_of(*key, MOST_UNLABELED)
         if split is None:
             continue
         record = dict(zip(("set", "per_class", "seed"), key, strict=True))
-        record |= {"columns": split.X.shape[1], "accuracy": measure(split, networks)}
-        with RESULTS.open("a", encoding="utf-8") as file:
+        record |= {"columns": split.X.shape[1], "accuracy": measured(split, networks)}
+        with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
 
 

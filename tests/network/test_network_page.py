@@ -9,9 +9,10 @@ import numpy as np
 from benchmarks.prior_network import surest, weightings
 from benchmarks.prior_network_data import split_of
 from benchmarks.prior_network_page import (
-    BEFORE,
     PACKAGED_RUN,
     ablation_table,
+    goals_table,
+    losses,
     mean_of,
     overall_table,
     pseudo_table,
@@ -22,7 +23,7 @@ from benchmarks.prior_network_page import (
     versions_table,
 )
 from benchmarks.prior_network_peers import within_limits
-from benchmarks.prior_network_views import KINDS
+from benchmarks.prior_network_views import KINDS, compare
 from benchmarks.prior_network_views import measure as measure_views
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.network.views import NARROW, WIDE
@@ -37,7 +38,8 @@ def record(name, per_class, seed, network):
         "per_class": per_class,
         "seed": seed,
         "accuracy": accuracy,
-        "weight": {"gibbs": 0.2, "brier": 0.4},
+        "unlabeled": 100,
+        "weight": {"gibbs": 0.2, "half": 0.6, "brier": 0.4},
         "seconds": {"fit": 1.0, "held_out": 2.0},
     }
 
@@ -47,9 +49,27 @@ def test_sets_count_alike_whatever_their_number_of_splits():
     assert mean_of(lines, "network", 4) == 0.7
     assert mean_of(lines, "network", 4, "a") == 0.9
     assert "| **the network alone** | 0.700 |" in overall_table(lines)
-    assert "| a | 2 | 0.900 |" in set_table(lines, 4)
-    assert "+0.400" in set_table(lines, 4)
-    assert summary(lines).startswith("3 splits of 2 sets (seeds 0 to 1)")
+    assert "| a | 2 | 0.500 | 0.900 | +0.000 |" in set_table(lines)
+    assert summary(lines).startswith("3 splits of 2 sets (seeds 0 to 1; 1 to 2 for each")
+
+
+def test_a_set_without_a_number_of_labels_has_empty_cells():
+    rows = set_table([record("a", 4, 0, 1.0), record("b", 4, 0, 0.5), record("b", 10, 0, 0.6)])
+    assert "| a | 1 | 0.500 | 1.000 | +0.000 |  |  |  |" in rows
+    assert "| b | 2 | 0.500 | 0.500 | +0.000 | 0.500 | 0.600 | +0.000 |" in rows
+
+
+def test_goals_name_the_sets_that_lose():
+    lines = [record(name, c, 0, 0.52) for name in "ab" for c in (4, 10)]
+    lines[1]["accuracy"]["half_with"] = 0.49  # a, 10 a class
+    lines[2]["accuracy"]["gibbs_with"] = 0.54  # b, 4 a class
+    rows = goals_table(lines).splitlines()
+    assert "4 a class: +0.020 | +0.010 |" in rows[2]
+    assert rows[3].endswith("| +0.020 | +0.020 | +0.000 | +0.000 |")
+    assert "| +0.000; 0 of 4 lower | -0.010; 1 of 4 lower |" in rows[5]
+    assert losses(lines).endswith("on: no set.")
+    lines[1]["accuracy"]["gibbs_with"] = 0.49
+    assert losses(lines).endswith("on: a (10 a class).")
 
 
 def test_an_ablation_compares_the_same_splits():
@@ -96,8 +116,14 @@ def test_peers_are_compared_on_the_splits_that_both_have():
     table = tabpfn_table([peer | {"seed": 0}, peer | {"seed": 7}], lines)
     assert "configurations) | 1 | 0.700 |" in table
     assert "| **the network alone** | 1 | 0.900 |" in table
-    before = {"set": "a", "per_class": 4, "seed": 0, "accuracy": {BEFORE: 0.8}}
-    assert "| a | 1 | 0.800 | 0.900 | +0.100 |" in versions_table([before], lines)
+
+
+def test_versions_are_compared_by_accuracy_and_log_loss():
+    found = compare(split_of("wine", 4, 2000), {"before": load_weights(), "now": load_weights()})
+    assert found["now"] == found["before"] > 0.9
+    assert 0 < found["now, log loss"] == found["before, log loss"] < 0.3
+    rows = versions_table([{"set": "a", "per_class": 4, "accuracy": found | {"now": 0.5}}])
+    assert "steps (packaged) | 1 | 0.5000 | 0." in rows
 
 
 def test_tables_of_pseudo_labels_and_of_training():

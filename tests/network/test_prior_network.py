@@ -49,6 +49,19 @@ def test_separated_gaussians(n_features):
     assert (fitted.predict(X) == truth).mean() > 0.98
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_torch_gives_the_votes_of_numpy(device):
+    torch = pytest.importorskip("torch", reason="needs torch to compare with")
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    X, y, _ = few_labels()
+    by_numpy, by_torch = (tiny(device=d).fit(X[:100], y[:100]) for d in (None, device))
+    for of in ("predict_proba", "held_out_votes"):
+        arguments = (X,) if of == "predict_proba" else ()
+        expected, found = (getattr(m, of)(*arguments) for m in (by_numpy, by_torch))
+        np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
 def test_unlabelled_rows_help():
     """One label a class says little; the other rows show where the clusters lie."""
     X, truth = load_wine(return_X_y=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 PACKAGED = Path(__file__).with_name("prior_network.npz")
-CHECKSUM = "2c71091eafca4a6506d70c7ef7532b7a4f0b507bc06ade772db535f53591a982"
+CHECKSUM = "69d178581036e51d7e4c34e6ba76940c928f9eb431ac31aa2339033b3ef448e1"
 """SHA-256 of the packaged file; ``python -m network_training.export`` prints it."""
 
 _SIZES = ("features", "classes", "width", "layers", "heads", "hidden")
