@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import _page
 
-SECTIONS = ["search", "self_learning", "max_train", "cbounds", "baselines"]
+SECTIONS = ["search", "self_learning", "max_train", "cbounds"]
 """Modules of this package with TITLE, NOTE and ``measure(quick) -> list of rows (dicts)``."""
 
 
@@ -34,8 +34,8 @@ def _update(path: Path, title: str, body: str) -> None:
     sections[title] = body
     page = (
         "# Benchmarks\n\n"
-        "Made by `make bench`; the figures of a section were measured in one run "
-        f"({_page.machine()}). Compare the ratios: the seconds depend on the machine.\n"
+        f"Made by `make bench` ({_page.machine()}). Compare the ratios: the seconds depend on the "
+        "machine.\n"
     )
     page += "".join(f"\n## {name}\n\n{text.rstrip()}\n" for name, text in sections.items())
     _page.write(path, page)

@@ -199,7 +199,7 @@ def priors(rows: int) -> list[Row]:
             "mean ratio": f"{mean:.2f}",
             "largest ratio": f"{largest:.2f}",
         }
-        for mean, largest, (a, b) in sorted(found)
+        for mean, largest, (a, b) in sorted(found)[:6]
     ]
 
 

@@ -20,12 +20,9 @@ from fewlabel import (
 TITLE = "Competitors: time to fit against the number of rows"
 
 NOTE = """
-Five overlapping Gaussians in 20 dimensions, 50 labelled rows, all others unlabelled; processor
-time, the smaller of two runs. The exponent is the slope of a straight line through log time against
-log rows. QN-S3VM and Semi-LDA take a pass over X for every iteration, and the number of iterations
-depends on the data. Label spreading on the graph needs memory in proportion to the rows, but
-looking for neighbours in many dimensions compares all pairs, block by block, so its time grows
-faster than that; the dense version needs the square of the rows in both.
+Five overlapping Gaussians in 20 dimensions, 50 labelled rows; processor time, the smaller of two
+runs. The exponent is the slope of log time against log rows. Dense label spreading needs time and
+memory with the square of the rows; the k-NN graph needs memory in proportion to them.
 """
 
 SIZES = (2_000, 8_000, 32_000)

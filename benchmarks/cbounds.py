@@ -29,12 +29,9 @@ from fewlabel import (
 TITLE = "C-bounds, mislabelling, PAC-Bayes"
 
 NOTE = """
-Rows × 10 classes, checks of the input included, against one pass of `votes.max(axis=1)` on the
-same array (the target: at most five of them, and a sort where one is needed). The C-bounds need the
-two highest votes of a row but no sort: a running maximum over the classes finds them. Two functions
-need more. `expected_counts` is EM, whose steps are passes over the rows: the table shows one step
-(of 200 at most) after the initial count. `bounds_table` contains TB, which sorts the votes of each
-class and bounds every pair of classes: compare it with `np.sort(votes, axis=0)`.
+A million rows × 10 classes, checks of the input included, beside one pass of `votes.max(axis=1)`.
+`expected_counts` is EM: the table shows one of at most 200 steps. `bounds_table` sorts the votes of
+each class: compare it with `np.sort(votes, axis=0)`.
 """
 
 

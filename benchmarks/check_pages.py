@@ -12,16 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import (
+    any_table,
     competitors,
     competitors_page,
-    csv_scale,
     labeling,
     labeling_page,
     mixed_vote,
     mixed_vote_page,
+    peers,
+    peers_page,
     promise,
     promise_page,
     scaling,
+    self_learning_gain,
+    table_costs,
 )
 from benchmarks._page import records
 from reproduction.page import page_text
@@ -38,12 +42,16 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield DOCS / "reproduction.md", page_text(Scope(), found, "reproduction")
     times = json.loads(competitors.SCALING.read_text(encoding="utf-8"))
     yield DOCS / "baselines.md", competitors_page.page(found, times)
-    ablation, cost = records(mixed_vote.ABLATION), records(mixed_vote.COST)
-    yield DOCS / "mixed_vote.md", mixed_vote_page.text(ablation, cost, RESULTS)
-    yield DOCS / "csv_scale.md", csv_scale.page(records(RESULTS / "csv_scale.jsonl"))
+    parts = (records(path) for path in (mixed_vote.ABLATION, mixed_vote.COST, mixed_vote.ROUNDS))
+    yield DOCS / "mixed_vote.md", mixed_vote_page.text(*parts, RESULTS)
     fits = [fit for fit in records(promise.RECORDS) if "truth" in fit]
     yield DOCS / "promise.md", promise_page.page(fits)
     yield DOCS / "labeling.md", labeling_page.tables(records(labeling.RECORDS))
+    learned, costs = records(RESULTS / "any_table.jsonl"), records(table_costs.RECORDS)
+    yield DOCS / "any_table.md", any_table.page(learned, costs)
+    yield self_learning_gain.PAGE, self_learning_gain.page(records(self_learning_gain.RECORDS))
+    race = records(peers.RECORDS)
+    yield Path("README.md"), peers_page.sentence(race, peers.OURS[0])
     log = scaling.Log(scaling.RECORDS)
     for make in scaling.TABLES.values():
         yield DOCS / "scaling.md", make(log)

@@ -170,14 +170,11 @@ def page(draws: int) -> Iterator[str]:
     rows = [simulate(case, k, draws) for case in CASES for k in (2, 5)]
     yield "# Coverage of the PAC-Bayes bounds\n"
     yield (
-        f"Made by `make coverage`. ε = {EPSILON}: a guarantee may fail in at most "
-        f"{EPSILON:.0%} of the draws: the whole 95 % interval of its failure rate should lie "
-        f"below {EPSILON}. "
-        "*Without radii* is the plug-in C-bound of the same sample, with the labels taken as "
-        "right: in the worlds with ties the C-bound equals the error, so a plug-in estimate fails "
-        "about every other time. In the noisy worlds the slack of the C-bound hides that. *Matrix "
-        "outside* counts the draws in which some entry of the mislabelling matrix left its "
-        "interval at the same ε.\n"
+        f"Made by `make coverage`. With ε = {EPSILON} a guarantee may fail in at most "
+        f"{EPSILON:.0%} of the draws. *Without radii* is the plug-in C-bound of the same sample: "
+        "in the worlds with ties the C-bound equals the error, so it fails about every other "
+        "time. *Matrix outside*: draws in which some entry of the mislabelling matrix left its "
+        "interval.\n"
     )
     yield _page.table(rows)
 

@@ -3,8 +3,8 @@
 Writes a CSV file of 20 mixed columns (numbers, money, yes or no, dates, categories of few and of
 500 values, an identifier) and reads and encodes it in processes of their own, with one thread: by
 ``TableEncoder``, by skrub's ``TableVectorizer``, and by the code of an earlier commit, alternately.
-Prints processor seconds and peak memory, medians over the repeats. ``--rows 20000`` is the small
-version.
+Prints processor seconds and peak memory, medians over the repeats, and adds them to the records of
+``benchmarks.table_costs`` if asked to. ``--rows 20000`` is the small version.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+
+from benchmarks.table_costs import keep
 
 ROOT = Path(__file__).parents[1]
 OURS = """
@@ -94,6 +96,8 @@ def main() -> None:
     parser.add_argument("--before", help="a commit to compare with")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", choices=["now", "before", "skrub"], help="one of the sides")
+    parser.add_argument("--record", action="store_true", help="keep what was measured")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path, tree = Path(folder) / "table.csv", Path(folder) / "before"
@@ -103,6 +107,7 @@ def main() -> None:
         if options.before:
             subprocess.run([*git, "add", "-q", "--detach", str(tree), options.before], check=True)
             sides[f"before ({options.before})"] = (tree, OURS)
+        sides = {name: side for name, side in sides.items() if (options.only or "") in name}
         runs: dict[str, list[dict[str, float]]] = {name: [] for name in sides}
         try:
             for _ in range(options.repeats):
@@ -119,6 +124,9 @@ def main() -> None:
                 f"{options.repeats} repeats)",
                 flush=True,
             )
+            if options.record:
+                size = {"rows": options.rows, "repeats": options.repeats}
+                keep({"kind": "encode", "side": name, **size, **mid})
 
 
 if __name__ == "__main__":

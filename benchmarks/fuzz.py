@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.fuzz_inputs import Case, case_of
+from benchmarks.hardening import note
 from tests.support.fork_server import become_command, load
 from tests.support.small_forests import small_forests
 
@@ -210,15 +211,20 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="folder for what fails")
+    parser.add_argument("--note", type=Path, help="records to add the figures to")
     options = parser.parse_args()
     load()
     numbers = range(options.first, options.first + options.inputs)
     with small_forests(n_trees=10, in_folds=5):
-        sys.exit(int(fuzz(options.seed, numbers, options.keep, options.minutes) > 0))
+        found = fuzz(options.seed, numbers, options.keep, options.minutes)
+    note(options.note, "fuzz", seed=options.seed, first=options.first, **found)
+    sys.exit(int(found["bad"] > 0))
 
 
-def fuzz(seed: int, numbers: range, keep: Path | None = None, minutes: float = math.inf) -> int:
-    """Try what once failed and these inputs; tell of the bad ones and return how many they are."""
+def fuzz(
+    seed: int, numbers: range, keep: Path | None = None, minutes: float = math.inf
+) -> dict[str, float]:
+    """Try what once failed and these inputs, tell of the bad ones; return how many there were."""
     with tempfile.TemporaryDirectory() as place:
         made = good_files(Path(place))
     bad, start = 0, time.perf_counter()
@@ -243,11 +249,14 @@ def fuzz(seed: int, numbers: range, keep: Path | None = None, minutes: float = m
         print(
             f"  {kind}: {len(seconds)}, {sum(seconds) / len(seconds):.2f} s of the processor each"
         )
-    busy = sum(map(sum, seen.values())) / 60
+    taken = [seconds for kind in seen.values() for seconds in kind]
     past = (time.perf_counter() - start) / 60
-    n = sum(map(len, seen.values()))
-    print(f"{n} inputs in {past:.1f} minutes, {busy:.1f} of the processor, {bad} bad")
-    return bad
+    print(
+        f"{len(taken)} inputs in {past:.1f} minutes, {sum(taken) / 60:.1f} of the processor, ",
+        end="",
+    )
+    print(f"the slowest {max(taken):.1f} s, {bad} bad")
+    return {"inputs": len(taken), "bad": bad, "slowest": round(max(taken), 2)}
 
 
 def _keep(case: Case, folder: Path) -> None:

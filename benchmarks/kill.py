@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.fuzz import in_process
+from benchmarks.hardening import note
 from tests.support.fork_server import become_command, load
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -249,6 +250,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--disks", type=int, help="full disks; a quarter of the kills by default")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--note", type=Path, help="records to add the figures to")
     options = parser.parse_args()
     load()
     disks = options.kills // 4 if options.disks is None else options.disks
@@ -268,6 +270,8 @@ def main() -> None:
                 bad.append(problem)
                 print(problem, flush=True)
     print(f"{options.kills} kills and {disks} full disks ({dict(done)}), {len(bad)} bad")
+    figures = {"kills": options.kills, "disks": disks, "bad": len(bad)}
+    note(options.note, "kill", seed=options.seed, **figures)
     sys.exit(int(bool(bad)))
 
 

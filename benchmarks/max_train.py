@@ -13,11 +13,9 @@ from fewlabel import SelfLearningClassifier
 
 TITLE = "A training budget on a million rows"
 NOTE = """
-`make_classification` with 20 columns and 5 classes, 1,000 rows labelled, the default forest of 200
-trees on 2 processors, each run in a process of its own. `max_train` bounds the pseudo-labelled
-rows that a refit sees; votes and bounds use every row. Accuracy on the unlabelled rows;
-*supervised* is the
-initial forest.
+`make_classification`, 20 columns, 5 classes, 1,000 rows labelled, 200 trees on 2 processors.
+`max_train` limits the pseudo-labelled rows that a refit sees; all rows vote. Accuracy on the
+unlabelled rows; *supervised* is the initial forest.
 """
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from scipy.optimize import minimize
@@ -27,6 +28,7 @@ from fewlabel import FewLabelClassifier, LabelSpreadingClassifier, SelfLearningC
 from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.held_out import CANNOT_LEARN
+from fewlabel.ensemble import kept_rounds
 from fewlabel.ensemble.families import FAMILIES, OPTIONAL, Family
 from fewlabel.ensemble.family_trainer import FamilyTrainer
 from fewlabel.ensemble.learner import gibbs_weights, without_light_voters
@@ -36,6 +38,7 @@ from reproduction.datasets import load_dataset, mask_labels, paper_split
 from reproduction.records import RecordWriter
 
 ABLATION, COST = Path("results/mixed_vote.jsonl"), Path("results/mixed_vote_cost.jsonl")
+ROUNDS = Path("results/mixed_vote_rounds.jsonl")
 PAPER = (
     "vowel", "protein", "dna", "pageblocks", "isolet", "har_recomputed", "pendigits", "letter",
     "fashion", "mnist",
@@ -118,17 +121,29 @@ def ablate(dataset: str, seed: int, per_class: int) -> dict[str, Any]:
 
 
 def rounds(X: Any, codes: Ints, truth: Ints, seed: int) -> dict[str, Any]:
-    """Accuracy of the first vote, of the kept one, and processor seconds of the fit."""
+    """Accuracy of the first vote, after the round, of the kept one, and seconds of the fit."""
     start = time.process_time()
     clf = FewLabelClassifier(random_state=seed, n_jobs=1).fit(X, codes)
     seconds = time.process_time() - start
     unlabeled = codes == UNLABELED
-    return {
+    found = {
         "first": _share(clf.initial_votes_, truth),
         "final": _share(clf.transduction_proba_[unlabeled], truth),
         "n_rounds": clf.n_iter_,
         "cpu": round(seconds, 2),
+        "kept": clf.estimator_ is not clf.initial_estimator_,
     }
+    if not found["kept"]:  # what it would have been
+        with mock.patch.object(kept_rounds, "prefers_new_labels", return_value=True):
+            clf.fit(X, codes)
+    return found | {"after": _share(clf.transduction_proba_[unlabeled], truth)}
+
+
+def rounds_of(dataset: str, seed: int, per_class: int) -> dict[str, Any]:
+    """What the round brings on one split; nothing if it has one class."""
+    record: dict[str, Any] = {"dataset": dataset, "seed": seed, "per_class": per_class}
+    split = split_of(dataset, per_class, seed)
+    return record if split is None else record | rounds(*split, seed)
 
 
 def _share(votes: Floats, truth: Ints) -> float:
@@ -246,24 +261,24 @@ def run(path: Path, trial: Callable[..., dict[str, Any]], trials: list[tuple[Any
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["run", "cost", "page"])
+    parser.add_argument("what", choices=["run", "rounds", "cost", "page"])
     parser.add_argument("--sets", nargs="+")
     parser.add_argument("--seeds", nargs="+", type=int)
     parser.add_argument("--per-class", nargs="+", type=int, default=PER_CLASS)
     parser.add_argument("--alone", action="store_true", help="cost of FewLabelClassifier only")
     args = parser.parse_args()
-    if args.what == "run":
+    if args.what in {"run", "rounds"}:
         sets = args.sets or (*BUNDLED, *PAPER)
         trials = [
             (name, seed, n) for seed in args.seeds or SEEDS for n in args.per_class for name in sets
         ]
-        run(ABLATION, ablate, trials)
+        run(*((ABLATION, ablate) if args.what == "run" else (ROUNDS, rounds_of)), trials)
     elif args.what == "cost":
         sets, seeds = args.sets or (*PAPER, MILLION), args.seeds or (1000,)
         trial = (lambda *of: cost(*of, compare=False)) if args.alone else cost
         run(COST, trial, [(name, seed) for seed in seeds for name in sets])
     else:
-        mixed_vote_page.write(records(ABLATION), records(COST))
+        mixed_vote_page.write(records(ABLATION), records(COST), records(ROUNDS))
 
 
 if __name__ == "__main__":

@@ -33,13 +33,18 @@ ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "fewlabel", ROOT / "tests"
 ROOMS = ("bounds", "assess", "selection", "ensemble")
 EQUIVALENT = Path(__file__).with_name("mutation_equivalent.json")
-# Seconds of the processor after which a mutant is taken for an endless loop, by profile.
-_SECONDS = {"quick": 40, "ci": 150}
-_WAITING = 1500
+Times = dict[tuple[Path, str], float]
+"""Seconds of the processor that each file of tests takes, by profile of hypothesis."""
+# First a few examples of a module's own tests, then more, then the tests of its neighbours.
+PROFILES = ("quick", "ci"), ("ci",)
+# A mutant is taken for an endless loop after so many times the seconds of the unchanged code (of
+# the processor: a busy machine kills nothing), and some more.
+_TIMES, _MORE = 4, 30
+_WAITING = 10
 _LOADED = ("pandas", "pytest", "scipy.optimize", "scipy.stats", "sklearn.datasets")
 _LOADED += ("sklearn.discriminant_analysis", "sklearn.ensemble", "sklearn.linear_model")
 _LOADED += ("sklearn.model_selection", "sklearn.naive_bayes", "sklearn.pipeline", "sklearn.svm")
-# Modules whose tests stand in a file of another name.
+# Modules whose tests stand in files of other names.
 TESTED_BY = {
     "assessment": "error_estimate",
     "audit_acceptance": "audit",
@@ -57,8 +62,9 @@ TESTED_BY = {
     "markov": "transductive",
     "mislabeled_error": "mislabeling",
     "out_of_sample": "error_estimate",
-    "prevalence": "error_estimate",
+    "prevalence": "error_estimate ../ensemble/test_class_shares",
     "rounds": "policies",
+    "sampled": "../chunks/test_mixed_chunks",
     "table": "cbound",
     "training_set": "policies",
     "voter_votes": "posterior",
@@ -190,50 +196,56 @@ def _change(node: ast.expr) -> bool:
 def files_for(path: Path) -> tuple[list[Path], list[Path]]:
     """The tests of a module, and those of its neighbours."""
     room = TESTS / path.relative_to(SOURCE).parts[0]
-    own = [room / f"test_{TESTED_BY.get(path.stem, path.stem)}.py"]
-    own = [file for file in own if file.exists()]
+    names = TESTED_BY.get(path.stem, path.stem).split()
+    own = [room / f"{name if '/' in name else f'test_{name}'}.py" for name in names]
+    own = [file.resolve() for file in own if file.exists()]
     others = [file for file in sorted(room.glob("test_*.py")) if file not in own]
     return own, [*others, *sorted((TESTS / "self_learning").glob("test_*.py"))]
 
 
-def survives(mutant: Mutant, usable: set[Path]) -> bool:
-    """Whether all tests pass that pass without the change; first few examples of the module's."""
-    own, others = (
-        [str(file) for file in files if file in usable] for files in files_for(mutant.path)
-    )
-    stages = ((own, "quick"), (own, "ci"), (others, "ci"))
-    return all(_passes(mutant, tests, profile) for tests, profile in stages if tests)
+def survives(mutant: Mutant, files: list[Path], times: Times) -> bool:
+    """Whether all tests pass that pass without the change; the quickest come first."""
+    for profile in sorted({profile for _, profile in times}, reverse=True):
+        usable = sorted((times[file, profile], file) for file in files if (file, profile) in times)
+        limit = _MORE + _TIMES * sum(seconds for seconds, _ in usable)
+        if usable and not _passes(mutant, [file for _, file in usable], profile, limit)[0]:
+            return False
+    return True
 
 
-def usable_tests(paths: list[Path], green: bool = False) -> set[Path]:
-    """Test files that pass as things are; one that does not would kill everything."""
-    files = {file for path in paths for stage in files_for(path) for file in stage}
-    if green or not files:
-        return files
-    unchanged = Mutant(paths[0], 0, 0, "", "", paths[0].read_text(encoding="utf-8"))
-    profiles = ("quick", "ci")
-    good = {file for file in files if all(_passes(unchanged, [str(file)], p) for p in profiles)}
-    for file in sorted(files - good):
-        print(f"not used, it fails as things are: {file.relative_to(ROOT)}", flush=True)
-    if not good:
+def times_of_tests(files: list[Path], profiles: tuple[str, ...]) -> Times:
+    """How long tests take as things are; one that fails is left out, it would kill everything."""
+    times: Times = {}
+    path = SOURCE / "__init__.py"
+    unchanged = Mutant(path, 0, 0, "", "", path.read_text(encoding="utf-8"))
+    for file in files:
+        for profile in profiles:
+            passed, seconds = _passes(unchanged, [file], profile, limit=600)
+            if passed:
+                times[file, profile] = seconds
+            else:
+                print(f"not used, it fails as things are: {file.relative_to(ROOT)}", flush=True)
+    if files and not times:
         raise SystemExit("No test passes as things are.")
-    return good
+    print(f"{len(files)} files of tests take {sum(times.values()):.0f} s", flush=True)
+    return times
 
 
-def _passes(mutant: Mutant, tests: list[str], profile: str = "ci") -> bool:
+def _passes(mutant: Mutant, tests: list[Path], profile: str, limit: float) -> tuple[bool, float]:
+    """Whether tests pass, and the seconds of the processor that they took."""
     child = os.fork()
     if child == 0:
         os.environ["HYPOTHESIS_PROFILE"] = profile
-        _become(mutant, tests, _SECONDS[profile])
-    deadline = time.monotonic() + _WAITING
+        _become(mutant, [str(test) for test in tests], math.ceil(limit))
+    deadline = time.monotonic() + _WAITING * limit
     while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
+        done, status, used = os.wait4(child, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status) == 0
+            return os.waitstatus_to_exitcode(status) == 0, used.ru_utime + used.ru_stime
         time.sleep(0.05)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return False
+    return False, limit
 
 
 def _become(mutant: Mutant, tests: list[str], seconds: int) -> None:
@@ -281,8 +293,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--record", type=Path, help="file of fates, to go on from")
     parser.add_argument("--minutes", type=float, default=math.inf, help="start none after so many")
-    parser.add_argument("--green", action="store_true", help="all tests pass as things are")
     parser.add_argument("--least", type=float, default=0.0, help="fail below this share killed")
+    parser.add_argument("--note", type=Path, help="records to add the figures to")
     options = parser.parse_args()
     paths = [path for room in options.rooms for path in sorted((SOURCE / room).glob("*.py"))]
     if options.modules:
@@ -303,7 +315,6 @@ def killed_before(record: Path | None) -> set[tuple[str, int, str, str]]:
 
 def run(mutants: list[Mutant], options: argparse.Namespace) -> int:
     """Try mutants, tell of those that survive; 1 if fewer than the share asked for are killed."""
-    record = options.record
     # What all of them need is imported once, before the forks; of ours nothing.
     # (Nor of pytest's plugins, whose code it rewrites when they are imported.)
     for name in _LOADED:
@@ -311,31 +322,47 @@ def run(mutants: list[Mutant], options: argparse.Namespace) -> int:
 
     reasons = json.loads(EQUIVALENT.read_text(encoding="utf-8"))
     known = {(entry["line"], entry["change"]): entry["why"] for entry in reasons}
-    alive = []
     counted = [mutant for mutant in mutants if (mutant.text, mutant.change) not in known]
-    before = killed_before(record)
-    tried = [mutant for mutant in counted if mutant.key not in before]
-    usable = usable_tests(sorted({mutant.path for mutant in tried}), options.green)
+    before = killed_before(options.record)
+    alive = [mutant for mutant in counted if mutant.key not in before]
     end = time.monotonic() + 60 * options.minutes
-    with ThreadPoolExecutor(options.jobs) as pool:
-        fates = pool.map(
-            lambda mutant: survives(mutant, usable) if time.monotonic() < end else None, tried
-        )
-        for n, (mutant, survived) in enumerate(zip(tried, fates), 1):
-            if survived is None:
-                raise SystemExit(f"{n - 1} of {len(tried)} were tried; go on with the same record")
-            if record is not None:
-                with record.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"mutant": mutant.key, "killed": not survived}) + "\n")
-            if survived:
-                alive.append(mutant)
-                print(f"survived  {mutant.name}\n          {mutant.text}", flush=True)
-            if n % 20 == 0:
-                print(f"{n} of {len(tried)}, {n - len(alive)} killed", flush=True)
+    for place, whose in enumerate(("their own tests", "those of their neighbours")):
+        alive = survivors(alive, place, end, options)
+        print(f"{len(counted) - len(alive)} of {len(counted)} killed by {whose}", flush=True)
     share = 1 - len(alive) / max(1, len(counted))
     skipped = len(mutants) - len(counted)
     print(f"{len(counted)} mutants, {share:.1%} killed; {skipped} more are known to be equivalent")
+    from benchmarks.hardening import note  # not before the forks: it imports of ours
+
+    figures = {"mutants": len(counted), "killed": len(counted) - len(alive), "equivalent": skipped}
+    note(options.note, "mutation", seed=options.seed, **figures)
     return int(share < options.least)
+
+
+def survivors(
+    mutants: list[Mutant], place: int, end: float, options: argparse.Namespace
+) -> list[Mutant]:
+    """Those that neither their own tests (0) nor those of their neighbours (1) notice."""
+    files = {mutant.path: files_for(mutant.path)[place] for mutant in mutants}
+    times = times_of_tests(sorted({file for of in files.values() for file in of}), PROFILES[place])
+
+    def fate(mutant: Mutant) -> bool | None:
+        return survives(mutant, files[mutant.path], times) if time.monotonic() < end else None
+
+    alive = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for n, (mutant, survived) in enumerate(zip(mutants, pool.map(fate, mutants)), 1):
+            if survived is None:
+                raise SystemExit(f"{n - 1} of {len(mutants)} were tried; go on with this record")
+            if survived:
+                alive.append(mutant)
+                print(f"survived  {mutant.name}\n          {mutant.text}", flush=True)
+            elif options.record is not None:
+                with options.record.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"mutant": mutant.key, "killed": True}) + "\n")
+            if n % 20 == 0:
+                print(f"{n} of {len(mutants)}, {n - len(alive)} killed", flush=True)
+    return alive
 
 
 if __name__ == "__main__":

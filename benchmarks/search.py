@@ -16,12 +16,9 @@ from fewlabel import optimal_thresholds
 
 TITLE = "Exact threshold search"
 NOTE = """
-`optimal_thresholds` on votes of 10 classes, with the initial votes as label probabilities.
-*Forest*: votes of 200 trees (few distinct values); *continuous*: of a logistic regression (as
-many distinct values as rows). *Grid*: the search as the paper describes it, R = 50 values of θ
-and of γ, vectorised NumPy, no early stop. *Sort*: `np.argsort(votes, axis=0)` on the same array.
-Medians of interleaved runs. Memory is the peak of all allocations during the call, as a multiple
-of the vote matrix.
+`optimal_thresholds` on votes of 10 classes. *Forest*: 200 trees, so few distinct values;
+*continuous*: logistic regression. *Grid*: the paper's search, R = 50, in vectorised NumPy. *Sort*:
+`np.argsort(votes, axis=0)`. Medians of interleaved runs; memory is the peak during the call.
 """
 
 

@@ -18,11 +18,9 @@ from fewlabel import SelfLearningClassifier
 
 TITLE = "Self-learning on 70,000 × 784"
 NOTE = """
-MNIST with 175 labels (its folder in `FEWLABEL_DATA`; scikit-learn's digits where it is not set),
-one stratified split, the same forest of 50 full trees for both, each in a process of its own.
-*Outside the forest*: the share of `fit` that is not inside the forest's `fit` and
-`predict_proba`. scikit-learn's `SelfTrainingClassifier` has one threshold for all classes (0.75,
-its default), and at most 10 rounds.
+MNIST with 175 labels (digits without `FEWLABEL_DATA`), one stratified split, the same forest of 50
+trees for all. *Outside the forest*: the share of `fit` that is not spent in the forest.
+scikit-learn's `SelfTrainingClassifier` has its default threshold, 0.75, and at most 10 rounds.
 """
 
 

@@ -27,6 +27,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "mathml",
+    "accessible",
 ]
 exclude_patterns = ["build", "gallery/**/*.ipynb", "**/sg_execution_times.rst", "README.md"]
 templates_path = ["_templates"]

@@ -2,10 +2,10 @@
 From an estimate to a guarantee: the audit
 ==========================================
 
-An audit checks rows that were drawn at random. It needs no assumption about the classifier or the
-table. Here 2,000 labels are checked one by one; after each check
-:func:`fewlabel.audit_confidence_sequence` gives limits that hold at every moment, so the person
-may stop as soon as the upper one is low enough.
+An audit checks rows that were drawn at random. It assumes nothing about the classifier or the
+table. Here 2,000 labels are checked one by one. The limits of
+:func:`fewlabel.audit_confidence_sequence` hold after every check, so the person may stop as soon as
+the upper limit is low enough.
 """
 
 import matplotlib.pyplot as plt

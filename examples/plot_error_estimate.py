@@ -1,10 +1,10 @@
 """
-Is the estimate of the error right?
-===================================
+How good is the estimate of the error?
+======================================
 
-``clf.error_`` is an estimate with 95 % limits, from votes for labelled rows that did not see their
-labels. It is about the rows of the table. Here it meets the truth, on ten random choices of 40
-labelled rows.
+``clf.error_`` estimates the share of wrong labels in the table, with 95 % limits, from held-out
+votes on the labelled rows. Here it is compared with the truth for ten random choices of 40 labelled
+rows.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,8 @@
 Which columns does the vote need?
 =================================
 
-A mixed vote has no coefficients to look at. Permutation importance asks the question from outside:
-how much worse does the vote get if a column is shuffled? The labels to score by are those that
-were given, on rows that were set aside; every tool of scikit-learn works on the classifier.
+A vote has no coefficients. Permutation importance works for any classifier: how much worse does
+the prediction get if a column is shuffled? It is scored on labelled rows that were set aside.
 """
 
 import matplotlib.pyplot as plt

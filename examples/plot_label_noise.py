@@ -3,7 +3,7 @@ Label noise and the bound for imperfect labels
 ==============================================
 
 The C-bound (:func:`fewlabel.c_bound`) bounds the error of a majority vote if the labels are right.
-With labels that are wrong now and then it is a bound on the wrong thing. CBIL
+If some labels are wrong, it bounds the error with respect to these wrong labels. CBIL
 (:func:`fewlabel.c_bound_imperfect`) takes the mislabelling matrix into account and bounds the
 error with respect to the *true* labels.
 """

@@ -2,9 +2,9 @@
 How many labels are enough?
 ===========================
 
-Accuracy on the unlabelled rows against the number of labels for each class: the mixed vote of
-:class:`fewlabel.FewLabelClassifier` beside a random forest that sees the labelled rows only. With
-few labels the unlabelled rows help most.
+Accuracy on the unlabelled rows against the number of labels for each class, of
+:class:`fewlabel.FewLabelClassifier` and of a random forest that learns from the labelled rows only.
+The unlabelled rows help most when labels are few.
 """
 
 import matplotlib.pyplot as plt

@@ -2,11 +2,10 @@
 A learned graph
 ===============
 
-Label spreading lets labels flow between neighbours. Who is a neighbour depends on the metric.
-Distances in all columns count columns that say nothing about the class as much as the others. A
-forest that was trained on the few labels knows better: two rows are close if its trees send them
-to the same leaves. The same label spreading, in that space, gets more rows right.
-``FewLabelClassifier`` has voters of this kind.
+Label spreading propagates labels between neighbours, so it depends on the metric. The Euclidean
+distance counts uninformative columns as much as the others. A forest that was trained on the few
+labels gives a better metric: two rows are close if its trees send them to the same leaves. With it,
+label spreading gets more rows right. ``FewLabelClassifier`` has voters of this kind.
 """
 
 import matplotlib.pyplot as plt

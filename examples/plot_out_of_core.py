@@ -1,10 +1,10 @@
 """
-More rows than memory
-=====================
+Out of core: more rows than memory
+==================================
 
-All that thresholds and bounds need to know of the votes are sums, which add up over chunks. So
-rows that are read chunk by chunk give the same thresholds as rows in memory. Here the chunks are
-arrays; a folder of Parquet files works the same way: ``UnlabeledRows("customers/")``.
+Thresholds and bounds need sums of the votes only, which add up over chunks. So rows that are read
+chunk by chunk give the same thresholds as rows in memory. Here the chunks are arrays; a folder of
+Parquet files works the same way: ``UnlabeledRows("customers/")``.
 """
 
 import matplotlib.pyplot as plt

@@ -1,10 +1,10 @@
 """
-A policy of one's own
-=====================
+Your own policy
+===============
 
 A policy decides in each round which rows get pseudo-labels. It is any object with a method
 ``select(statistics, iteration)`` that returns a :class:`fewlabel.Selection`: a threshold for each
-class. This one takes the surest tenth of each predicted class.
+class. This one selects the most confident tenth of each predicted class.
 """
 
 import matplotlib.pyplot as plt

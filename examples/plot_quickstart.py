@@ -1,6 +1,6 @@
 """
-Label a table of which a few rows are labelled
-==============================================
+Label a table from a few labelled rows
+======================================
 
 :class:`fewlabel.FewLabelClassifier` learns from 40 labelled tumours and 529 unlabelled ones. It
 labels all of them, says about how many labels are wrong, and which can be taken as they are.

@@ -1,11 +1,11 @@
 """
-Beside scikit-learn's SelfTrainingClassifier
-============================================
+Comparison with scikit-learn's SelfTrainingClassifier
+=====================================================
 
-scikit-learn's ``SelfTrainingClassifier`` pseudo-labels rows whose vote reaches one threshold,
-which the user chooses. Which one is right depends on the data, and few labels are too few to tune
-it. :class:`fewlabel.SelfLearningClassifier` finds a threshold for each class in each round. Same
-forest, same rows.
+scikit-learn's ``SelfTrainingClassifier`` pseudo-labels rows whose vote reaches a threshold that the
+user chooses. The right one depends on the data, and few labels are too few to tune it.
+:class:`fewlabel.SelfLearningClassifier` finds a threshold for each class in each round. Both use
+the same forest and the same rows.
 """
 
 import matplotlib.pyplot as plt

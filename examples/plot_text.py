@@ -1,11 +1,10 @@
 """
-Texts
-=====
+Text
+====
 
-A table whose only column is text. The texts here are the docstrings of four packages that are
-installed with fewlabel; the class is the package. Thirty-two of them are labelled.
-``FewLabelClassifier`` reads the column by :class:`fewlabel.TableEncoder`, which turns texts into
-tf-idf.
+Here the only column is text: the docstrings of four packages. The class is the package, and 32 of
+them are labelled. ``FewLabelClassifier`` encodes the column by :class:`fewlabel.TableEncoder`,
+which turns text into tf-idf.
 """
 
 import inspect

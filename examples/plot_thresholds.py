@@ -2,9 +2,9 @@
 Thresholds at work
 ==================
 
-Self-learning has to decide which votes are clear enough. :class:`fewlabel.SelfLearningClassifier`
-minimises a bound on the error among the rows that a threshold lets in, for each class and in each
-round, so there is no threshold to choose.
+Self-learning has to decide which rows to pseudo-label. :class:`fewlabel.SelfLearningClassifier`
+minimises a bound on the error among the selected rows, for each class and in each round, so there
+is no threshold to choose.
 """
 
 import matplotlib.pyplot as plt

@@ -2,13 +2,13 @@
 When self-learning hurts
 ========================
 
-Self-learning trusts its own votes, and it can end worse than it began. Here one threshold of 0.6
-for all classes lets in the rows of easy digits first. The next forest is trained mostly on those,
-so it votes for them even more, and the other digits are crowded out. Thresholds that minimise a
-bound on the error, one for each class, take rows of all of them.
+Self-learning can end worse than it began. Here one threshold of 0.6 for all classes selects mostly
+the easy digits. The next forest is trained mostly on those, so it predicts them even more often, at
+the expense of the others. Thresholds that minimise a bound on the error, one for each class, select
+rows of all classes.
 
-No policy is safe: each rests on the same votes, and where votes are wrong and sure, so are the
-pseudo-labels. That is why the error is estimated from labelled rows that were held out.
+No policy is safe: where votes are confident and wrong, so are the pseudo-labels. That is why the
+error is estimated from held-out labelled rows.
 """
 
 import matplotlib.pyplot as plt

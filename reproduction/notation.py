@@ -11,7 +11,7 @@ from reproduction.methods import METHODS
 from reproduction.plan import ROWS
 
 Lines = tuple[str, ...]
-"""One cell; ``**`` stands around what is bold."""
+"""One cell; ``**`` stands around what is bold, ``*`` around what is in italics."""
 
 
 @dataclass(frozen=True)
@@ -108,5 +108,6 @@ def _tex(text: str) -> str:
     """A line of a cell or a note in LaTeX."""
     escaped = re.sub(r"[&%_#$]", r"\\\g<0>", text)
     escaped = re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", escaped)
+    escaped = re.sub(r"\*(.+?)\*", r"\\textit{\1}", escaped)
     escaped = re.sub(r"(?<=\d),(?=\d{3})", r"\\,", escaped)
     return "".join(_SYMBOLS.get(character, character) for character in escaped)

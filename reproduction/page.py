@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,31 +23,20 @@ from reproduction.tables import accuracy_cells, build
 
 _INTRO = """# The paper's experiments, reproduced
 
-This page is written from the records in `results/` by
+`make reproduction` writes this page from the records in `results/`; `make reproduction-run` runs
+the trials that have no record.
 
-    python -m reproduction --all --no-run --out results --page docs/reproduction.md
-
-and the records by the same command without `--no-run` (`--data` names the folder of the data
-sets). It is never edited by hand. A cell says how many trials stand behind it; "not run" means
-just that.
-
-- {splits}. Trial n of every method has the same split, and the forest's seed is the split's.
-- HAR: **features recomputed** from the genuine windows and labels; the published feature file was
-  not at hand, so its row cannot be expected to agree with the paper's.
-- SensIT: **not available**; no figure was measured.
-- Where the paper's setting was too much for this machine (a grid on 70,000 rows, 200 trees grown
-  11 times, a kernel of 70,000 × 70,000), the cell names the smaller one that was run. `--full`
-  runs and shows the paper's.
-- The standard deviation has the divisor n; the paper does not say which it used.
-- "SE" is our mean minus the paper's in standard errors of the difference of two independent means.
-  The splits are shared, so for methods that follow the paper exactly it overstates the noise.
+- {splits}. Trial n of every method has the same split, and the forest has its seed.
+- HAR: **features recomputed** from the genuine windows; the published feature file was not at hand.
+- SensIT: **not available**.
+- Where the paper's setting was too large for this machine, the cell names the smaller one that was
+  run. `--full` runs and shows the paper's.
 """
 
 _WEIGHTS = """\
-In the tables FSLA is the classical method, in which every row weighs the same: that agrees with
-most of the paper's figures, the other with few. Algorithm 1, and so MSLA and CSLA, gives the
-labelled rows as much weight in all as the pseudo-labelled ones. This is FSLA with and without these
-weights, on the same splits.
+Algorithm 1, and so MSLA and CSLA, gives the labelled rows as much weight in all as the
+pseudo-labelled ones. FSLA in the tables weighs every row the same, which agrees with most of the
+paper's figures.
 """
 
 
@@ -107,8 +97,7 @@ def _splits(scope: Scope) -> str:
         return f"Splits are **not the paper's**: {scope.other_splits}"
     return (
         "Splits are the paper's own: `train_test_split(X, y, train_size=l, random_state=10 n)`,\n"
-        "  n = 0..19, plain, not stratified (`--stratify`, `--first-seed` and `--test-rows` run\n"
-        "  others)"
+        "  n = 0..19, not stratified"
     )
 
 
@@ -122,7 +111,7 @@ def _provenance(records: list[Record]) -> str:
     hours = sum(record["total_seconds"] for record in done) / 3600
     return (
         f"{len(done):,} finished trials, {hours:.1f} hours of computing on {'; '.join(machines)}; "
-        f"scikit-learn {', '.join(versions)}; {failed} failed trials (they count nowhere). "
+        f"scikit-learn {', '.join(versions)}; {failed} failed trials. "
         f"{_data_text(done)}"
     )
 
@@ -202,25 +191,25 @@ def far_cells(scope: Scope, found: dict[str, Record]) -> Iterator[str]:
     """Every cell of Tables 2 and 3 that is far from the paper's, with the reason if we know it."""
     compared = 0
     means = _Means(scope, found)
-    lines: list[str] = []
+    # One reason often explains several cells: it is told once.
+    whys: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for table in ("table2", "table3"):
         for row, cells in accuracy_cells(table, scope, found).items():
             for column, c in cells.items():
                 compared += c.distance is not None
                 if c.far and c.paper is not None and c.distance is not None:
-                    whys = (
+                    known = (
                         (reason(table, row, column) or "").format_map(means),
                         f"another setting than the paper's: {c.note}" if c.note else "",
                         _luck_of_the_splits(c, cell(scope.cell(row, "RF"), found)),
                     )
-                    why = "; ".join(filter(None, whys)) or "**unexplained**"
-                    lines.append(
-                        f"- {ITEM_NAMES[table]}, {row_title(row)}, {column}: ours "
-                        f"{number(c.mean)} ({trials_text([c])}), paper {number(c.paper.mean)}, "
-                        f"{c.distance:+.1f} SE — {why}"
-                    )
-    yield f"{len(lines)} of the {compared} cells that can be compared are beyond {FAR:g} SE.\n"
-    yield from lines
+                    why = "; ".join(filter(None, known)) or "**unexplained**"
+                    whys[why][f"{ITEM_NAMES[table]}, {column}"].append(row_title(row))
+    n_far = sum(len(rows) for cells in whys.values() for rows in cells.values())
+    yield f"{n_far} of the {compared} cells that can be compared are beyond {FAR:g} SE.\n"
+    for why, cells in whys.items():
+        named = "; ".join(f"{column}: {', '.join(rows)}" for column, rows in cells.items())
+        yield f"- {named} — {why}"
 
 
 def _luck_of_the_splits(c: Cell, forest: Cell) -> str:
@@ -244,16 +233,13 @@ ITEM_NAMES = {"table2": "Table 2", "table3": "Table 3"}
 
 _CAPTIONS = {
     "figure1": "The paper shows RF, QN-S3VM, FSLA and MSLA; it does not print its shares.",
-    "figure2": "CBIL with the true mislabelling matrix of the kept rows, and imperfect labels that "
-    "follow the mislabelling model with that matrix. The paper does not say what P(Ŷ | x) it used; "
-    "this reading was kept after two others were tried on Pendigits and Letter: the pseudo-labels "
-    "themselves and the votes, which both gave values below the true error in places. A point "
-    "exists only where the bound applies.",
+    "figure2": "CBIL with the true mislabelling matrix of the kept rows, and imperfect labels "
+    "drawn from it: the paper does not say what P(Ŷ | x) it used. A point exists only where the "
+    "bound applies.",
     "figure3": "λ from 0.1 to 1, as in the paper.",
-    "figure4": "As Figure 2, on the one data set, with and without the relaxation.",
-    "figure5": "The table of `bounds()` for the rows left in each round: means over the trials "
-    "that reached it, weighted by the rows it concerns. The votes of the supervised forest stand "
-    "for P(Y|x), uncalibrated as in the paper, so all of it are estimates, not guarantees.",
-    "figure6": "The paper needs errors to be made mostly on low votes: a rising curve. Points "
-    "above the diagonal are votes that are more often right than they say.",
+    "figure4": "As Figure 2, with and without the relaxation.",
+    "figure5": "`bounds()` of the rows left in each round, mean over the trials, weighted by rows. "
+    "The forest's votes stand for P(Y|x), as in the paper: these are estimates, not guarantees.",
+    "figure6": "The theory needs errors to be made mostly on low votes: a rising curve. Above the "
+    "diagonal, votes are more often right than they say.",
 }

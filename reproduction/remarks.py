@@ -32,9 +32,9 @@ def _confident(scope: Scope, found: dict[str, Record]) -> str:
     if not texts:
         return ""
     return (
-        "The paper says that CBIL is close to the oracle C-bound for few rows and moves away when "
-        "more are kept, and that on MNIST the two stay very close. Ours, CBIL against the oracle "
-        f"C-bound: {'; '.join(texts)}."
+        "The paper: CBIL is close to the oracle C-bound for few rows and moves away when more are "
+        "kept; on MNIST the two stay very close. Ours, CBIL against the oracle C-bound: "
+        f"{'; '.join(texts)}."
     )
 
 

@@ -66,10 +66,11 @@ def show_table(table: Table, console: Any) -> bool:
 
 
 def _rich_text(lines: Lines) -> Any:
-    """The lines of a cell for rich, with the bold part."""
+    """The lines of a cell for rich, with what is bold or in italics."""
     from rich.text import Text
 
     shown = Text()
     for index, part in enumerate("\n".join(lines).split("**")):
-        shown.append(part, style="bold" if index % 2 else "")
+        for nested, piece in enumerate(part.split("*")):
+            shown.append(piece, style="bold" if index % 2 else "italic" if nested % 2 else "")
     return shown

@@ -9,7 +9,7 @@ from statistics import fmean
 from reproduction import paper_values
 from reproduction.measure import DESCRIBE
 from reproduction.notation import Lines, Table, number
-from reproduction.paper_values import Reported
+from reproduction.paper_values import N_TRIALS, Reported
 from reproduction.plan import (
     DEFAULT_SETS,
     ITEMS,
@@ -23,6 +23,7 @@ from reproduction.records import OK, Record
 from reproduction.spec import Trial
 from reproduction.summary import (
     COMPARED,
+    FAR,
     Cell,
     by_key,
     cell,
@@ -79,7 +80,7 @@ def _shown(scope: Scope, found: dict[str, Record]) -> Iterator[Row]:
     seen = {(r["trial"]["dataset"], r["trial"].get("stratify", False)) for r in found.values()}
     for name, row in ROWS.items():
         has_records = (row.dataset, row.options.get("stratify", False)) in seen
-        extra = (row.optional and row.paper and has_records) or name == UNAVAILABLE
+        extra = row.optional and row.paper and has_records
         if name in scope.sets or (extra and scope.sets == DEFAULT_SETS):
             yield row
 
@@ -92,7 +93,8 @@ def is_quick(scope: Scope) -> bool:
 def _table_1(scope: Scope, found: dict[str, Record]) -> Table:
     columns = {"l": "labelled, l", "u": "unlabelled, u", "d": "dimension, d", "K": "classes, K"}
     rows = {}
-    for row in _shown(scope, found):
+    unavailable = (ROWS[UNAVAILABLE],) if scope.sets == DEFAULT_SETS else ()
+    for row in (*_shown(scope, found), *unavailable):
         if row.options:
             continue
         record = found.get(Trial(row.dataset, DESCRIBE).key)
@@ -117,10 +119,8 @@ def _table_2(scope: Scope, found: dict[str, Record]) -> Table:
     cells = accuracy_cells("table2", scope, found)
     notes = (
         _accuracy_note(cells),
-        "LS, QN-S3VM, Semi-LDA and DAS-RF show the point of the paper's grid with the best mean "
-        "(of those with the most trials, if a cell is unfinished), so, as in the paper, they are "
-        "tuned on the labels they are scored on. Where that was too much, the cell names the "
-        "smaller setting that was run instead.",
+        "LS, QN-S3VM, Semi-LDA and DAS-RF show the best point of the paper's grid: as in the "
+        "paper, they are tuned on the labels that they are scored on.",
         *_ours_note(scope),
         *_scope_notes(scope),
     )
@@ -148,11 +148,12 @@ def _accuracy_table(
 def _accuracy_note(cells: dict[str, dict[str, Cell]]) -> str:
     counts = trials_text(c for row in cells.values() for c in row.values())
     return (
-        f"Mean ± standard deviation over {counts} (in brackets: how many stand behind the cell). "
-        "Bold: best mean of the row. ↓: significantly worse than it (two-sided Mann-Whitney U "
-        f"test at 0.01); both on the splits that the row's cells with {COMPARED} or more share. "
-        "The paper's arrows are its own. SE: ours minus the paper's mean in standard errors of "
-        "that difference; a single trial is given the paper's deviation."
+        f"Mean ± standard deviation (divisor n) over {counts}; in brackets where it is not "
+        f"{N_TRIALS}. Italics: the paper's. Bold: best mean of the row. ↓: significantly worse "
+        "than it (two-sided Mann-Whitney U test at 0.01), on the splits that the row's cells with "
+        f"{COMPARED} or more share. The paper's arrows are its own. SE: ours minus the paper's "
+        f"mean in standard errors of the difference, shown beyond {FAR:g}; a single trial is "
+        "given the paper's deviation."
     )
 
 
@@ -160,8 +161,9 @@ def _ours_note(scope: Scope) -> tuple[str, ...]:
     if not (ours := _ours(scope)):
         return ()
     return (
-        f"{', '.join(ours)}: not in the paper, and left out when the best of a row is marked; ↑ "
-        "and ↓ say that it is significantly better or worse than that one.",
+        f"{', '.join(ours)}: not in the paper, and measured before graphs joined the vote "
+        "([the mixed vote](mixed_vote.md)). ↑, ↓: significantly better or worse than the best of "
+        "the others.",
     )
 
 
@@ -186,7 +188,7 @@ def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
             records = [found[t.key] for t in scope.cell(row.name, method) if t.key in found]
             smaller = scope.reduced(row.name, method)
             rows[row.name][method] = _time_field(
-                row.name, records, printed.get(method), smaller.note if smaller else ""
+                records, printed.get(method), smaller.note if smaller else ""
             )
             machines |= {
                 f"{r['machine']['cpu']}, {r['machine']['cores']} cores"
@@ -194,27 +196,28 @@ def _table_4(scope: Scope, found: dict[str, Record]) -> Table:
                 if r["status"] == OK
             }
     notes = (
-        "Mean over the trials (and the points of the grid) of the processor time to fit and to "
-        "predict the unlabelled rows (marked where only the wall time is on record): the machine "
-        "was shared, so wall times say little. Forests "
-        "use one core. The paper has wall times on 32 cores. Our machine: "
+        "Mean processor time to fit and to predict the unlabelled rows, over the trials (their "
+        f"number in brackets if below {N_TRIALS}) and the points of the grid; marked where only "
+        "the wall time is on record. Forests use one core. Italics: the paper's "
+        "wall times on 32 cores. Our machine: "
         f"{'; '.join(sorted(machines)) or 'none'}.",
         *_scope_notes(scope),
     )
     return Table("table4", ITEMS["table4"].title, dict.fromkeys(scope.methods, ""), rows, notes)
 
 
-def _time_field(row: str, records: list[Record], printed: str | None, note: str) -> Lines:
+def _time_field(records: list[Record], printed: str | None, note: str) -> Lines:
     done = [record for record in records if record["status"] == OK]
     limited, limit = limits_hit(records)
-    paper = f"paper {printed}" if printed else ""
+    paper = f"*{printed}*" if printed else ""
     if not done:
-        text = f"{limit} ({limited})" if limited else _why_empty(row)
+        text = f"{limit} ({limited})" if limited else "–"
         return tuple(filter(None, (text, paper)))
     clock = "processor" if all("cpu" in record["seconds"] for record in done) else "wall"
     seconds = fmean(_seconds(record["seconds"], clock) for record in done)
     lines = (
-        f"{duration(seconds)}{' wall' * (clock == 'wall')} ({len(done)})",
+        f"{duration(seconds)}{' wall' * (clock == 'wall')}"
+        f"{f' ({len(done)})' * (len(done) < N_TRIALS)}",
         f"{limited} more {limit}" if limited else "",
         note,
         paper,
@@ -229,28 +232,24 @@ def _seconds(seconds: dict[str, float], clock: str) -> float:
 def _accuracy_field(row: str, column: str, c: Cell) -> Lines:
     paper = _paper_text(row, column, c.paper)
     if not c.n:
-        text = f"NA ({c.limit})" if c.limited else _why_empty(row)
+        text = f"NA ({c.limit})" if c.limited else "–"
         return tuple(filter(None, (text, paper)))
     mean = f"**{number(c.mean)}**" if c.best else number(c.mean)
     spread = f" ± {number(c.std)}" if c.n > 1 else ""
     lines = (
-        f"{mean}{'↑' * c.better}{'↓' * c.worse}{spread} ({c.n})",
+        f"{mean}{'↑' * c.better}{'↓' * c.worse}{spread}{f' ({c.n})' * (c.n != N_TRIALS)}",
         f"{c.limited} more {c.limit}" if c.limited else "",
         f"test part {number(fmean(c.test_values))}" if c.test_values else "",
         paper,
-        "" if c.distance is None else f"{c.distance:+.1f} SE",
+        f"{c.distance:+.1f} SE" if c.far else "",
         params_text(c.params),
         c.note,
     )
     return tuple(filter(None, lines))
 
 
-def _why_empty(row: str) -> str:
-    return "not available" if row == UNAVAILABLE else "not run"
-
-
 def _paper_text(row: str, column: str, printed: Reported | None) -> str:
     if printed is not None:
-        return f"paper {number(printed.mean)}{'↓' * printed.worse} ± {number(printed.std)}"
+        return f"*{number(printed.mean)}{'↓' * printed.worse} ± {number(printed.std)}*"
     # NA is what the paper says of a method that took too long; of others it says nothing.
-    return "paper NA" if ROWS[row].paper and column in paper_values.METHODS else ""
+    return "*NA*" if ROWS[row].paper and column in paper_values.METHODS else ""

@@ -653,6 +653,28 @@ def realised_error_quantile(label_proba, labels, confidence):
     return 1.0
 
 
+def field_precision(points, k=10, alpha=0.98):
+    """I - αS of the graph that joins each row to its k nearest."""
+    W = local_weights(points, min(k, len(points) - 1))
+    degree = W.sum(axis=1)
+    return np.eye(len(points)) - alpha * W / np.sqrt(np.outer(degree, degree))
+
+
+def field_gains(points, known, chosen, votes=None):
+    """u(x) Σ_z u(z) Cov(x, z)² / Var(x) of each row, given those known or chosen; else -inf."""
+    n = len(points)
+    top = np.ones(n)
+    if votes is not None:
+        top = np.array([1 - (sorted(v)[-1] - sorted(v)[-2]) for v in votes])
+    inside = [i for i in range(n) if not known[i] and i not in set(np.asarray(chosen).tolist())]
+    covariance = np.linalg.inv(field_precision(points)[np.ix_(inside, inside)])
+    gains = np.full(n, -np.inf)
+    for a, i in enumerate(inside):
+        total = sum(top[j] * covariance[a, b] ** 2 for b, j in enumerate(inside))
+        gains[i] = top[i] * total / covariance[a, a]
+    return gains
+
+
 def typicality(points, n_neighbours):
     """Inverse of the mean distance to the nearest rows."""
     answer = []
@@ -663,8 +685,8 @@ def typicality(points, n_neighbours):
     return answer
 
 
-def local_spreading_limit(X, y, n_classes, *, k, alpha):
-    """Scores of label spreading with locally scaled weights, each class's labels weighing 1."""
+def local_weights(X, k):
+    """Edges to the k nearest rows, whose weights fall with the distance in local units."""
     n = len(X)
     distance = np.array([[math.dist(a, b) for b in X] for a in X])
     neighbors = [
@@ -675,9 +697,24 @@ def local_spreading_limit(X, y, n_classes, *, k, alpha):
     for i in range(n):
         for j in neighbors[i]:
             W[i, j] = W[j, i] = math.exp(-(distance[i, j] ** 2) / (s[i] * s[j]))
+    return W
+
+
+def local_spreading_limit(X, y, n_classes, *, k, alpha):
+    """Scores of label spreading with locally scaled weights, each class's labels weighing 1."""
+    n, W = len(X), local_weights(X, k)
     D = np.diag(1.0 / np.sqrt(W.sum(axis=1)))
     Y = np.zeros((n, n_classes))
     for i in range(n):
         if y[i] >= 0:
             Y[i, y[i]] = 1.0 / (y == y[i]).sum()
     return (1.0 - alpha) * np.linalg.solve(np.eye(n) - alpha * D @ W @ D, Y)
+
+
+def prefers_new_labels(known, votes, new_votes):
+    difference = 0.0
+    for p, v, w in zip(known, votes, new_votes):
+        old, new = majority(v), majority(w)
+        if old != new:
+            difference += (w[new] - w[old]) - (p[old] - p[new])
+    return difference

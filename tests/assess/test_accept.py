@@ -55,6 +55,7 @@ def test_confidence_is_a_vector_of_probabilities():
         accept_mask([[0.9]], 0.05)
     with pytest.raises(ValueError, match="vector of probabilities"):
         accept_mask([1.2], 0.05)
+    assert accept_mask([0.0, 1.0, 1.0 + 1e-9], 0.05).tolist() == [False, True, True]
 
 
 def test_with_true_confidences_the_error_is_kept():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewlabel.assess.calibration import Confidence
-from fewlabel.assess.label_sums import N_BINS, LabelRule, LabelSums, PseudoLabels
+from fewlabel.assess.label_sums import MAX_ERRORS, N_BINS, LabelRule, LabelSums, PseudoLabels
 from fewlabel.assess.suggest import NextRows, next_to_label
 from fewlabel.assess.true_labels import check_some_known, known_labels
 
@@ -40,6 +40,14 @@ class Rows:
         return LabelSums.of(
             self.labels[rows], self.initial[rows], verdicts, RULE, pseudo, ROUNDS, known
         )
+
+
+def test_the_slider_goes_from_half_a_percent_to_thirty_in_small_steps():
+    errors = np.array(MAX_ERRORS)
+    assert (errors[0], errors[-1]) == (0.005, 0.3)
+    steps = errors[1:] / errors[:-1]
+    assert (steps > 1.1).all()
+    assert (steps <= 2.0).all()
 
 
 @given(st.integers(0, 10**6), st.integers(1, 60), st.integers(0, 60))

@@ -61,6 +61,15 @@ def test_json_carries_it():
     assert through_json(promise).to_dict() == promise.to_dict()
 
 
+@pytest.mark.parametrize("name", ["power", "seen", "shift", "own"])
+def test_confidences_that_are_no_numbers_are_refused(name):
+    values = {"power": 1.5, "seen": 0.9, "shift": (1.2, 0.8), "own": (0.5, 1.5)}
+    values[name] = (1.0, np.nan) if isinstance(values[name], tuple) else np.nan
+    for rules in ((Confidence(**values), Confidence(1.1)), (Confidence(1.1), Confidence(**values))):
+        with pytest.raises(ValueError, match="confidence"):
+            through_json(Promise(*rules, np.array([[0.0, 0.99]])))
+
+
 @pytest.mark.filterwarnings("ignore:The estimate of the error is unsafe")
 @pytest.mark.parametrize("labels", ["random", "per class"])
 def test_it_says_what_the_estimator_says(labels):

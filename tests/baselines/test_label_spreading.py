@@ -15,7 +15,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
 from fewlabel import LabelSpreadingClassifier
-from fewlabel.baselines.label_spreading import _DENSE_MATRICES, normalised_graph, spread
+from fewlabel.baselines._graph import normalised_graph
+from fewlabel.baselines.label_spreading import _DENSE_MATRICES, spread
 from reference import label_spreading_limit
 
 seeds = st.integers(0, 2**32 - 1)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import mixed_vote
-from fewlabel.ensemble import families
+from benchmarks import mixed_vote, mixed_vote_page
+from fewlabel.ensemble import families, kept_rounds
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,3 +48,15 @@ def test_a_trial_of_the_cost(few_families, tmp_path):
     (line,) = mixed_vote.records(path)
     assert line["FewLabelClassifier"]["cpu"] > 0
     assert line["SelfLearningClassifier"]["accuracy"] > 0.8
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_trial_of_the_round(few_families, monkeypatch):
+    monkeypatch.setattr(kept_rounds, "prefers_new_labels", lambda *votes: False)
+    line = mixed_vote.rounds_of("iris", 2001, 4)
+    assert not line["kept"]
+    assert line["final"] == line["first"]
+    text = "\n".join(
+        mixed_vote_page._rounds([line, {**line, "kept": True, "final": line["after"]}])
+    )
+    assert "keeps the first vote on 1 of 2 splits" in text

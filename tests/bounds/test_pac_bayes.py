@@ -293,6 +293,13 @@ def test_bad_input_is_an_error_that_says_what(call, message):
         call(votes, y_hat)
 
 
+def test_means_may_miss_the_unit_interval_by_rounding_only():
+    np.testing.assert_array_equal(kl_interval([-9e-5, 1 + 9e-5], 0.1), kl_interval([0, 1], 0.1))
+    for mean in (-1.1e-4, 1 + 1.1e-4):
+        with pytest.raises(ValueError, match="mean must lie"):
+            kl_interval(mean, 0.1)
+
+
 def test_the_budget_is_that_of_maurers_lemma():
     found = kl_budget(np.array([0.0, 1.0, 2.0, 100.0]), 0.05, kl=0.3)
     expected = [(0.3 + np.log(2 * np.sqrt(n) / 0.05)) / n for n in (1, 2, 100)]

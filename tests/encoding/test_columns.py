@@ -15,9 +15,11 @@ pa = pytest.importorskip("pyarrow")
 def test_columns_left_out_are_told_of_unless_asked_for():
     plan = [Column("asked", "left out", "dropped"), Column("used", "number", "")]
     plan += [Column(f"c{i}", "left out", "every cell is empty") for i in range(7)]
+    plan += [Column("status", "left out", "its values tell labelled from unlabelled rows")]
     lines = left_out_lines(plan, asked=["asked"])
-    assert lines[0] == "column 'c0' was left out: every cell is empty"
-    assert lines[4:] == ["column 'c4' was left out: every cell is empty", "and 2 more columns"]
+    assert lines[0].startswith("column 'status'")  # what knows the labels comes first
+    assert lines[1] == "column 'c0' was left out: every cell is empty"
+    assert lines[4:] == ["column 'c3' was left out: every cell is empty", "and 3 more columns"]
 
 
 # --- numbers as people write them ------------------------------------------------------------

@@ -12,7 +12,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
-from fewlabel.ensemble.families import FAMILIES, RangeScaler, families_of
+from fewlabel.baselines import LabelSpreadingClassifier
+from fewlabel.ensemble.families import ANCHORS, FAMILIES, OPTIONAL, RangeScaler, families_of
+from fewlabel.ensemble.graphs import LeafProximity, MetricSpreadingClassifier
 
 # --- names ---------------------------------------------------------------------------------------
 
@@ -42,6 +44,38 @@ def test_names_estimators_and_pairs():
 def test_bad_voters_are_named(voters, message):
     with pytest.raises((ValueError, TypeError), match=message):
         families_of(voters)
+
+
+# --- what they are -------------------------------------------------------------------------------
+
+PACKAGED = FAMILIES | {name: OPTIONAL[name] for name in OPTIONAL if not OPTIONAL[name].package}
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_a_family_says_what_its_model_is(name):
+    family = PACKAGED[name]
+    model = family.make(0, None)
+    spreads = isinstance(model, (LabelSpreadingClassifier, MetricSpreadingClassifier))
+    assert family.graph == spreads
+    # A graph has seen the unlabelled rows: it is not taught by its own vote.
+    assert not (family.graph and family.refitted)
+    assert (family.learns_from == ANCHORS) == spreads
+    assert family.of_forest == isinstance(getattr(model, "metric", None), LeafProximity)
+    assert set(family.held_out) <= set(model.get_params())
+
+
+def test_graphs_have_the_metrics_of_the_page():
+    models = [FAMILIES[name].make(0, None) for name in ("spreading", "spreading_white")]
+    assert [(model.n_components, model.whiten) for model in models] == [(50, False), (20, True)]
+
+
+def test_held_out_votes_come_from_cheaper_models():
+    cheaper = {name: dict(f.held_out) for name, f in (FAMILIES | OPTIONAL).items() if f.held_out}
+    assert cheaper == {
+        "extra_trees": {"n_estimators": 40},
+        "semi_lda": {"max_iter": 30},
+        "tabicl": {"n_estimators": 2},
+    }
 
 
 # --- scales --------------------------------------------------------------------------------------

@@ -49,6 +49,16 @@ def test_missing_values_are_filled_for_those_who_need_it():
         assert np.isfinite(votes).all()
 
 
+@pytest.mark.parametrize("scaling", ["standard", "range"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a column without any value
+def test_a_column_without_values_stays(scaling):
+    holes = X.copy()
+    holes[:, 2] = np.nan
+    scaler, scaled = FamilyTrainer(holes, CODES, 3, seed=0).view(scaling)
+    assert scaled.shape == X.shape
+    assert np.isfinite(scaler.transform(holes[:5])).all()
+
+
 # --- votes ---------------------------------------------------------------------------------------
 
 

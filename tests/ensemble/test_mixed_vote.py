@@ -29,7 +29,7 @@ from fewlabel import (
 )
 from fewlabel.assess.held_out import cross_fitted_votes, folds_of
 from fewlabel.assess.transduction_bounds import gather
-from fewlabel.ensemble import families, family_trainer
+from fewlabel.ensemble import families, family_trainer, kept_rounds
 from fewlabel.ensemble.learner import without_light_voters
 from fewlabel.ensemble.mixed_vote import MixedVote
 
@@ -156,7 +156,8 @@ def test_self_learning_teaches_the_families():
     assert [a.model is b.model for a, b in zip(first, last, strict=True)] == [False, True]
 
 
-def test_a_family_that_is_not_refitted_keeps_its_votes():
+def test_a_family_that_is_not_refitted_keeps_its_votes(monkeypatch):
+    monkeypatch.setattr(kept_rounds, "prefers_new_labels", lambda *votes: True)
     clf = FewLabelClassifier(["s3vm", "lda"], random_state=0, min_gain=0).fit(X, TARGET)
     first = {v.name: v for v in clf.initial_estimator_.estimators}
     final = {v.name: v for v in clf.estimator_.estimators}

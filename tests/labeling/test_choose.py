@@ -1,4 +1,4 @@
-"""Which rows are asked for: typical ones first, then uncertain ones, random ones at their share."""
+"""Which rows are asked for: those that tell most of all others, random ones at their share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 
 from fewlabel import FewLabelClassifier
-from fewlabel.labeling import next_rows, random_rows, row_space, typical_rows, uncertain_rows
+from fewlabel.labeling import informative_rows, next_rows, random_rows, row_space
 from fewlabel.labeling.choose import COLD_LABELS, random_turns
-from fewlabel.labeling.space import clusters_of, typicality, usual_distance
+from fewlabel.labeling.influence import field_covariance
+from fewlabel.labeling.space import typicality, usual_distance
+from reference import field_gains as reference_gains
+from reference import field_precision as reference_precision
 from reference import typicality as reference_typicality
 
 
@@ -28,25 +31,44 @@ def test_typicality_is_the_inverse_mean_distance(seed, n, d, k):
     np.testing.assert_allclose(typicality(points, k), reference_typicality(points, k), rtol=1e-6)
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(12, 30), st.booleans())
+def test_the_next_row_lowers_most_of_the_doubt(seed, n, with_votes):
+    rng = np.random.default_rng(seed)
+    points, known = rng.normal(size=(n, 9)), np.arange(n) < 4  # no near-duplicates
+    votes = rng.dirichlet(np.ones(3), size=n) if with_votes else None
+    rows = informative_rows(points, 3, known=known, votes=votes)
+    gains = reference_gains(points, known, rows[:2], votes)
+    assert gains[rows[2]] >= max(gains[~np.isin(np.arange(n), rows[:2])]) * (1 - 1e-6)
+
+
+def test_covariances_are_those_of_the_field(blobs):
+    points, _ = blobs
+    unknown = np.arange(len(points)) % 4 != 0
+    expected = np.linalg.inv(reference_precision(points)[np.ix_(unknown, unknown)])
+    np.testing.assert_allclose(field_covariance(points, unknown), expected, atol=1e-8)
+
+
 def test_cold_start_finds_every_cluster(blobs):
     points, y = blobs
-    rows = typical_rows(points, 6, known=np.zeros(len(y), dtype=bool))
+    rows = informative_rows(points, 6, known=np.zeros(len(y), dtype=bool))
     assert sorted(y[rows]) == list(range(6))
 
 
 def test_cold_start_goes_where_there_is_no_label(blobs):
     points, y = blobs
     known = np.isin(np.arange(len(y)), [np.flatnonzero(y == c)[0] for c in range(4)])
-    rows = typical_rows(points, 2, known=known)
+    rows = informative_rows(points, 2, known=known)
     assert sorted(y[rows]) == [4, 5]
 
 
-def test_cold_start_asks_nothing_twice(blobs):
+@pytest.mark.parametrize("with_votes", [False, True])
+def test_nothing_is_asked_twice(blobs, with_votes):
     points, y = blobs
+    votes = np.random.default_rng(0).dirichlet(np.ones(3), size=len(y)) if with_votes else None
     known = np.zeros(len(y), dtype=bool)
     closed = np.zeros(len(y), dtype=bool)
     for _ in range(5):
-        rows = typical_rows(points, 20, known=known, closed=closed)
+        rows = informative_rows(points, 20, known=known, votes=votes, closed=closed)
         assert not (known | closed)[rows].any()
         known[rows[:10]], closed[rows[10:]] = True, True
     assert known.sum() == closed.sum() == 50
@@ -58,7 +80,7 @@ def test_batches_hold_no_near_duplicates(seed, n):
     points = np.repeat(rng.normal(size=(20, 3)), 3, axis=0)  # three copies, two moved a little
     points[1::3] += 1e-3 * rng.normal(size=(20, 3))
     votes = rng.dirichlet(np.ones(3), size=20).repeat(3, axis=0)
-    rows = uncertain_rows(points, votes, n, closed=np.zeros(60, dtype=bool))
+    rows = informative_rows(points, n, known=np.zeros(60, dtype=bool), votes=votes)
     assert len(set(rows // 3)) == len(rows) > 0
 
 
@@ -66,21 +88,18 @@ def test_batches_are_spread_out():
     """Two heaps of uncertain rows: one row of each, not two of the slightly more uncertain."""
     rng = np.random.default_rng(0)
     points = np.r_[rng.normal(0, 0.5, size=(30, 2)), rng.normal(20, 0.5, size=(30, 2))]
-    share = np.r_[np.full(3, 0.51), np.full(27, 0.9), np.full(3, 0.52), np.full(27, 0.9)]
-    rows = uncertain_rows(points, np.c_[share, 1 - share], 2, closed=np.zeros(60, dtype=bool))
+    share = np.repeat([0.51, 0.53], 30)
+    nothing = np.zeros(60, dtype=bool)
+    rows = informative_rows(points, 2, known=nothing, votes=np.c_[share, 1 - share])
     assert sorted(rows // 30) == [0, 1]
 
 
-def test_uncertain_rows_have_the_smallest_margins():
-    rng = np.random.default_rng(0)
-    points, votes = rng.normal(size=(50, 8)), rng.dirichlet(np.ones(4), size=50)
-    closed = np.arange(50) < 10
-    rows = uncertain_rows(points, votes, 5, closed=closed, batch=5)
-    top = np.sort(votes, axis=1)
-    order = np.argsort(np.where(closed, np.inf, top[:, -1] - top[:, -2]))
-    assert rows[0] == order[0]
-    assert set(rows) <= set(order[:10])
-    assert uncertain_rows(points, votes, 1, closed=closed).tolist() == [order[0]]
+def test_rows_that_the_vote_is_sure_of_are_not_asked_for(blobs):
+    points, y = blobs
+    share = np.where(y == 2, 0.6, 0.99)
+    known = np.arange(len(y)) < 10
+    rows = informative_rows(points, 5, known=known, votes=np.c_[share, 1 - share])
+    assert (y[rows] == 2).all()
 
 
 @given(st.integers(1, 60), st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]), st.integers(0, 50))
@@ -126,7 +145,8 @@ def test_large_tables_are_sampled():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(30_000, 2)).astype(np.float32)
     known = np.arange(30_000) < 4
-    rows = typical_rows(points, 6, known=known)
+    votes = rng.dirichlet(np.ones(2), size=30_000)
+    rows = informative_rows(points, 6, known=known, votes=votes)
     assert len(set(rows)) == 6
     assert not known[rows].any()
 
@@ -140,7 +160,8 @@ def test_space_of_odd_rows():
     assert np.isfinite(row_space(np.where(np.isinf(odd), 1e300, odd))).all()
     assert usual_distance(np.zeros((5, 2))) < 1e-6
     assert typicality(np.zeros((1, 2))).tolist() == [1.0]
-    assert set(clusters_of(np.zeros((5, 2)), 3)) == {0}
+    assert len(informative_rows(np.zeros((5, 2)), 3, known=np.zeros(5, dtype=bool))) == 1
+    assert informative_rows(np.zeros((1, 2)), 3, known=[False]).tolist() == [0]
 
 
 def test_suggestions_of_a_fit_are_distinct():
@@ -148,9 +169,20 @@ def test_suggestions_of_a_fit_are_distinct():
     X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
     target = np.where(np.arange(240) < 40, y, -1)
     clf = FewLabelClassifier(["lda"], max_iter=0, random_state=0).fit(X, target)
-    rows = clf.suggest(10, X)
-    assert len(set(rows // 2)) == 10
-    assert (rows >= 40).all()
+    for rows in (clf.suggest(10, X), clf.suggest(10)):
+        assert len(set(rows // 2)) == 10
+        assert (rows >= 40).all()
+
+
+def test_suggestions_are_those_of_the_page():
+    X, y = make_blobs(150, 4, centers=3, cluster_std=3.0, random_state=0)
+    target = np.where(np.arange(150) < 20, y, -1)
+    clf = FewLabelClassifier(["lda"], max_iter=0, random_state=0).fit(X, target)
+    known = target >= 0
+    votes = clf.transduction_proba_
+    asked = next_rows(row_space(X), votes, 8, known=known, n_classes=3, random_share=0.0)
+    assert clf.suggest(8, X).tolist() == clf.suggest(8).tolist() == asked.rows.tolist()
+    assert clf.next_rows(8).rows.tolist() == asked.rows.tolist()
 
 
 def test_only_random_rows_enter_the_estimate():

@@ -445,7 +445,7 @@ def test_json_in_html_cannot_end_its_element(value: str):
 
 def test_download_is_formula_safe(evil_summary):
     rows = list(csv.reader(io.StringIO(label_next_csv(evil_summary))))
-    assert rows[0][:6] == ["row", "label", "vote", "runner_up", "margin", "gain"]
+    assert rows[0][:5] == ["row", "label", "vote", "runner_up", "margin"]
     assert rows[0][-1] == "'=x"
     assert rows[1][-1] == "'" + EVIL[2]
     assert len(rows) == 1 + len(evil_summary["label_next"]["rows"])

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
 from fewlabel import FewLabelClassifier, SelfLearningClassifier, TableEncoder
 
@@ -64,11 +68,38 @@ def test_numbers_go_through_untouched():
     assert clf.feature_names_in_.tolist() == ["weight", "more"]
 
 
-def test_frames_are_refused_without_encoder_and_left_to_an_own_estimator():
+def test_frames_are_refused_without_encoder():
     with pytest.raises(ValueError, match=r"could not convert|numeric|dtype"):
         FewLabelClassifier(["lda"], table=None).fit(TABLE, TARGET)
     with pytest.raises((ValueError, TypeError)):
-        SelfLearningClassifier(GaussianNB()).fit(TABLE, TARGET)
+        SelfLearningClassifier(GaussianNB(), table=None).fit(TABLE, TARGET)
+
+
+def test_an_own_estimator_that_wants_numbers_gets_them():
+    clf = SelfLearningClassifier(GaussianNB()).fit(TABLE, TARGET)
+    assert isinstance(clf.table_encoder_, TableEncoder)
+    assert clf.score(TABLE[GIVEN:], TRUTH[GIVEN:]) > 0.85
+    forest = SelfLearningClassifier(RandomForestClassifier(10), table=TableEncoder(drop=["note"]))
+    names = forest.fit(TABLE, TARGET).table_encoder_.get_feature_names_out()
+    assert not any(name.startswith("note") for name in names)
+
+
+def test_a_pipeline_gets_the_rows_as_they_are():
+    words = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    clf = SelfLearningClassifier(words).fit(TABLE["note"], TARGET)
+    assert clf.table_encoder_ is None
+    assert (clf.transduction_[GIVEN:] == TRUTH[GIVEN:]).mean() > 0.9
+
+
+def test_a_single_column_of_text_is_a_table():
+    polars = pytest.importorskip("polars")
+    # Each text has a word of its own: many directions are equally long.
+    families = ["forest", "spreading", "spreading_white"]
+    clf = FewLabelClassifier(families, random_state=0).fit(TABLE["note"], TARGET)
+    assert not any(voter.left_out for voter in clf.voters_)
+    assert (clf.transduction_[GIVEN:] == TRUTH[GIVEN:]).mean() > 0.9
+    column = polars.Series("note", TABLE["note"].tolist())
+    np.testing.assert_array_equal(clf.predict(column), clf.predict(TABLE["note"]))
 
 
 def test_columns_that_came_with_the_labels_are_told_of():

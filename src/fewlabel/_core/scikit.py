@@ -116,6 +116,19 @@ def fit_weight_name(estimator: Any) -> str | None:
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
+def wants_numbers(estimator: Any) -> bool:
+    """Whether a classifier of scikit-learn takes nothing but numbers.
+
+    Pipelines, searches and votes may encode what they are given, and so may classifiers of other
+    packages, and those that have an option for categories.
+    """
+    if type(estimator).__module__.split(".")[0] not in ("sklearn", "fewlabel"):
+        return False
+    params = estimator.get_params(deep=False)
+    inside = ("steps", "estimator", "estimators", "categorical_features")
+    return all(params.get(name) is None for name in inside)
+
+
 def make_tree(
     n_features: int, n_classes: int, max_depth: int, nodes: NDArray[Any], values: NDArray[Any]
 ) -> Any:

@@ -50,6 +50,12 @@ class NextRows(NamedTuple):
         return cls(rows[found.rows], votes[found.rows], found.margins, found.gains)
 
     @classmethod
+    def at(cls, rows: Ints, votes: Floats) -> NextRows:
+        """Rows that were chosen by other means, in their order."""
+        margins = margins_of(votes)
+        return cls(rows, votes, margins, (1.0 - votes.max(axis=1)) * (1.0 - margins))
+
+    @classmethod
     def merge(cls, parts: Sequence[NextRows], n: int) -> NextRows:
         """The best n of all parts; of equal ones the first in the order of rows."""
         rows, votes, margins, gains = (np.concatenate(piece) for piece in zip(*parts))

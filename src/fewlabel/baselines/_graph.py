@@ -12,6 +12,8 @@ from weakref import ref
 import numpy as np
 from scipy import sparse
 from scipy.sparse import issparse
+from scipy.sparse.linalg import ArpackError
+from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
 from fewlabel._core.arrays import Bools, Floats, Ints
@@ -20,7 +22,23 @@ MANY_POINTS = 15_000
 """Points from which on an approximate search pays."""
 _MOST_FEATURES_OF_A_TREE = 6  # beyond, comparing all pairs is faster than a tree of boxes
 _LEAST_SCALE = 1e-12
+_MOST_CELLS = 50_000_000  # of sparse rows that may be made dense
 _PROBED = 0.08  # share of the lists of an inverted index that a search looks into
+
+
+def fitted_pca(X: Any, n_components: int, whiten: bool, random_state: Any) -> PCA:
+    """Principal components, also of sparse rows of which many are equally far from each other.
+
+    ARPACK, the solver for sparse rows, may fail on components of equal variance. Then the rows are
+    made dense, if there is room for them.
+    """
+    pca = PCA(n_components, whiten=whiten, random_state=random_state)
+    try:
+        return pca.fit(X)
+    except ArpackError as error:
+        if np.prod(X.shape) > _MOST_CELLS:
+            raise ValueError("its principal components cannot be found") from error
+        return pca.fit(X.toarray())
 
 
 def nearest(
@@ -93,6 +111,22 @@ def _inverted_index(points: Any) -> Any:
     index.nprobe = max(8, int(_PROBED * n_lists))
     _last["index"] = ref(points), index
     return index
+
+
+def local_edges(
+    distances: Floats, positions: Ints, scales: Floats, scales_of_points: Floats
+) -> Floats:
+    """Weights of edges to neighbours: they fall with the distance in units of both ends' scales."""
+    edges: Floats = np.exp(-(distances**2) / (scales[:, None] * scales_of_points[positions]))
+    return edges
+
+
+def neighbour_graph(weights: Floats, positions: Ints) -> sparse.csr_matrix:
+    """The normalised graph of rows with edges of these weights to their neighbours."""
+    n, k = positions.shape
+    starts = np.arange(0, n * k + 1, k)
+    graph = sparse.csr_matrix((weights.ravel(), positions.ravel(), starts), shape=(n, n))
+    return normalised_graph(graph)
 
 
 def normalised_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:

@@ -42,8 +42,10 @@ from fewlabel.assess.held_out import Fold
 from fewlabel.baselines._base import Codes, SemiSupervisedClassifier, class_prior
 from fewlabel.baselines._graph import (
     distributions,
+    fitted_pca,
+    local_edges,
     nearest,
-    normalised_graph,
+    neighbour_graph,
     reached_rows,
     scales_of,
     spread,
@@ -283,18 +285,14 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         distances, positions = nearest(self._points, self.n_neighbors, n_jobs=self.n_jobs)
         self._scales = scales_of(distances) if self.kernel == "local" else None
         weights = self._edges(distances, positions, self._scales)
-        n, k = positions.shape
-        starts = np.arange(0, n * k + 1, k)
-        graph = sparse.csr_matrix((weights.ravel(), positions.ravel(), starts), shape=(n, n))
-        self.graph_ = normalised_graph(graph)
+        self.graph_ = neighbour_graph(weights, positions)
         return self._spread_over(self.graph_, codes)
 
     def _edges(self, distances: Floats, positions: Any, scales: Floats | None) -> Floats:
         """Weights of the edges from rows, whose own scales are given, to their neighbours."""
         if scales is None or self._scales is None:
             return np.ones_like(distances)
-        edges: Floats = np.exp(-(distances**2) / (scales[:, None] * self._scales[positions]))
-        return edges
+        return local_edges(distances, positions, scales, self._scales)
 
     def _spread_over(self, graph: sparse.csr_matrix, codes: Codes) -> Floats:
         n_classes = len(self.classes_)
@@ -322,16 +320,14 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
     def _fit_projection(self, X: Any) -> PCA | None:
         # Fewer components than rows and features: what every solver of PCA can do.
         most = min(X.shape) - 1
-        if self.n_components is None or (self.n_components > most and not self.whiten):
+        if self.n_components is None or (self.n_components > most and not (self.whiten and most)):
             return None
         n = min(self.n_components, most)
-        if n < 1:
-            return None
-        found = PCA(n, whiten=self.whiten, random_state=self.random_state).fit(X)
+        found = fitted_pca(X, n, self.whiten, self.random_state)
         if self.whiten:  # a direction without any spread is rounding noise
             spread_out = found.explained_variance_ > _LEAST_VARIANCE * found.explained_variance_[0]
             if 0 < (kept := int(spread_out.sum())) < n:
-                found = PCA(kept, whiten=True, random_state=self.random_state).fit(X)
+                found = fitted_pca(X, kept, True, self.random_state)
         return found
 
     def _project(self, X: Any) -> Any:

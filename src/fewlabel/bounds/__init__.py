@@ -3,5 +3,5 @@
 References
 ----------
 .. [1] V. Feofanov, E. Devijver and M.-R. Amini (2021), "Multi-class Probabilistic Bounds for
-   Self-learning". Names like thm:prob-cbound are the labels of its statements in the source.
+   Self-learning".
 """

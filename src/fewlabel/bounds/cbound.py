@@ -31,7 +31,7 @@ class TrivialBoundWarning(UserWarning):
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:prob-cbound.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.1.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def alpha_delta(mislabeling: ArrayLike) -> tuple[Floats, Floats]:
 
     .. math:: \alpha_c = p_{c,c}, \qquad \delta_c = p_{c,c} - \max_{j\ne c} p_{c,j}
 
-    with :math:`p_{i,j}=P(\hat Y=i\mid Y=j)` (thm:one-ex-risk-mislab-bound). The maximum runs over
+    with :math:`p_{i,j}=P(\hat Y=i\mid Y=j)` (Section 5.2). The maximum runs over
     the **row** of c; the text of the paper says column, its formulas say row.
 
     Parameters
@@ -81,7 +81,7 @@ def alpha_delta(mislabeling: ArrayLike) -> tuple[Floats, Floats]:
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:one-ex-risk-mislab-bound.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.2.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def cantelli_bound(psi: float, first: float, second: float) -> tuple[float, bool
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), lem:cantelli-chebyshev.
+    .. [1] Feofanov, Devijver and Amini (2021), Appendix B.
     """
     if not (first > 0.0 and second > 0.0):
         return 1.0, False
@@ -211,7 +211,7 @@ def c_bound(votes: ArrayLike, label_proba: ArrayLike) -> float:
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:prob-cbound, (CB).
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.1, (CB).
 
     Examples
     --------
@@ -228,7 +228,7 @@ def c_bound_imperfect(
     *,
     relaxation: float = 0.0,
 ) -> float:
-    r"""C-bound with imperfect labels (CBIL, thm:w-cbound).
+    r"""C-bound with imperfect labels (CBIL, Section 5.3).
 
     .. math::
         R(B_Q) \le \psi - \frac{\mu_1^2}{\mu_2}, \qquad
@@ -268,7 +268,7 @@ def c_bound_imperfect(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:w-cbound, (CBIL).
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.3, (CBIL).
 
     Examples
     --------
@@ -320,7 +320,7 @@ def smallest_relaxation(votes: ArrayLike, mislabeling: ArrayLike, *, gap: float 
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), eq:one-x-mislabel-ineq-with-lam.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.2.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def relaxation_trace(
     mislabeling: ArrayLike,
     relaxations: ArrayLike | None = None,
 ) -> RelaxationTrace:
-    r"""CBIL as a function of λ (the paper's fig:cbil-lams), from one pass over the rows.
+    r"""CBIL as a function of λ (the paper's Figure 3), from one pass over the rows.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def relaxation_trace(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), sec:cbil-exp, the study of λ.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 6.3, the study of λ.
 
     Examples
     --------

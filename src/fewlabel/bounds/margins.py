@@ -132,7 +132,7 @@ def margin_moments(
     weights: ArrayLike | None = None,
     margin: Literal["multiclass", "binary"] = "multiclass",
 ) -> tuple[float, float]:
-    r"""First two moments of the probabilistic margin (thm:prob-cbound).
+    r"""First two moments of the probabilistic margin (Section 5.1).
 
     .. math:: \mu_k = \frac1n\sum_x w_{B_Q(x)} \sum_c P(Y=c\mid x)\, M_Q(x,c)^k
 
@@ -143,7 +143,7 @@ def margin_moments(
         Codes are the deterministic special case: all probability on one class.
     weights : array-like of shape (n_classes,), optional
         :math:`w_c`, the weight of rows predicted to be of class c; for CBIL it is
-        :math:`1/\delta_c` (thm:w-cbound). One by default.
+        :math:`1/\delta_c` (Section 5.3). One by default.
     margin : {"multiclass", "binary"}
         :math:`M_Q(x,c) = v_c - \max_{k\ne c} v_k`, or :math:`2v_c - 1`, which is never larger and
         is the expectation of the voters' own margins.
@@ -159,7 +159,7 @@ def margin_moments(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:prob-cbound and thm:w-cbound.
+    .. [1] Feofanov, Devijver and Amini (2021), Sections 5.1 and 5.3.
 
     Examples
     --------

@@ -23,7 +23,7 @@ def gibbs_bound(
     .. math:: R(B_Q) \le 2\,\mathbb{E}\sum_c P(Y=c\mid X)\,(1 - v_Q(X,c))
 
     With ``mislabeling`` the labels are imperfect and the correction of
-    thm:one-ex-risk-mislab-bound is applied to each row, as in CBIL:
+    Section 5.2 is applied to each row, as in CBIL:
     :math:`R(B_Q) \le \mathbb{E}[\psi - w] + 2\,\mathbb{E}[w\,\ell]`, :math:`w=1/(\lambda+\delta)`.
     ``label_proba`` is then :math:`P(\hat Y=c\mid x)`; with drawn labels the number is an estimate.
 
@@ -48,7 +48,7 @@ def gibbs_bound(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:one-ex-risk-mislab-bound, for the correction.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.2, for the correction.
 
     Examples
     --------

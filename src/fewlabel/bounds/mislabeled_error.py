@@ -45,7 +45,7 @@ class MislabelingReport(NamedTuple):
 
 
 def mislabeling_report(mislabeling: ArrayLike) -> MislabelingReport:
-    r"""Check the assumption of thm:one-ex-risk-mislab-bound, :math:`p_{i,i}>p_{i,j}` for each row.
+    r"""Check the assumption of Section 5.2, :math:`p_{i,i}>p_{i,j}` for each row.
 
     Raises ``ValueError`` if the columns are not distributions: then it is no mislabelling matrix.
 
@@ -63,7 +63,7 @@ def mislabeling_report(mislabeling: ArrayLike) -> MislabelingReport:
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:one-ex-risk-mislab-bound.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.2.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def one_example_bound(
     *,
     relaxation: float = 0.0,
 ) -> Floats:
-    r"""Bound on the error of the majority vote at each x (thm:one-ex-risk-mislab-bound).
+    r"""Bound on the error of the majority vote at each x (Section 5.2).
 
     .. math:: r(x) \le \frac{\hat r(x) - 1 + \lambda + \alpha(x)}{\lambda + \delta(x)}, \qquad
         \hat r(x) = 1 - P(\hat Y = B_Q(x)\mid x)
@@ -93,7 +93,7 @@ def one_example_bound(
     votes, imperfect_proba : array-like of shape (n_samples, n_classes)
     mislabeling : array-like of shape (n_classes, n_classes)
     relaxation : float, default=0.0
-        λ ≥ 0 (eq:one-x-mislabel-ineq-with-lam). Rows with :math:`\lambda+\delta(x)\le 0`, where
+        λ ≥ 0 (Section 5.2). Rows with :math:`\lambda+\delta(x)\le 0`, where
         the theorem says nothing, get ``inf``.
 
     Returns
@@ -108,8 +108,7 @@ def one_example_bound(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:one-ex-risk-mislab-bound and
-       eq:one-x-mislabel-ineq-with-lam.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.2.
 
     Examples
     --------

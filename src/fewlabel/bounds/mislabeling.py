@@ -36,7 +36,7 @@ def _chunks(n: int) -> Iterator[slice]:
 
 
 def imperfect_proba(label_proba: ArrayLike, mislabeling: ArrayLike) -> Floats:
-    r"""Distribution of the imperfect label (eq:mislab-prob-transformation).
+    r"""Distribution of the imperfect label (Section 5.2).
 
     .. math:: P(\hat Y=i\mid x) = \sum_j p_{i,j}\,P(Y=j\mid x)
 
@@ -56,7 +56,7 @@ def imperfect_proba(label_proba: ArrayLike, mislabeling: ArrayLike) -> Floats:
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), eq:mislab-prob-transformation.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.2.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def mislabeling_matrix(counts: ArrayLike, *, smoothing: float = 1.0) -> Floats:
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), eq:mislab-model.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.2.
 
     Examples
     --------

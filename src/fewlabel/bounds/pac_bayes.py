@@ -37,7 +37,7 @@ from fewlabel.bounds.mislabeling import check_counts
 
 
 def mislabeling_radius(class_counts: ArrayLike, epsilon: float) -> Floats:
-    r"""Radius of the entries of a class's column (prop:pac-bound-mislab-mat).
+    r"""Radius of the entries of a class's column (Appendix B).
 
     .. math:: r(l_j) = \sqrt{\frac{1}{2l_j}\ln\frac{2\sqrt{l_j}}{\epsilon}}
 
@@ -61,7 +61,7 @@ def mislabeling_radius(class_counts: ArrayLike, epsilon: float) -> Floats:
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), prop:pac-bound-mislab-mat.
+    .. [1] Feofanov, Devijver and Amini (2021), Appendix B.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def mislabeling_interval(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), prop:pac-bound-mislab-mat.
+    .. [1] Feofanov, Devijver and Amini (2021), Appendix B.
     .. [2] A. Maurer, "A note on the PAC-Bayesian theorem", 2004.
 
     Examples
@@ -165,7 +165,7 @@ def pac_bayes_c_bound(
     relaxation: float = 0.0,
     drawn_labels: bool = False,
 ) -> PacBayesBound:
-    r"""PAC-Bayes C-bound with imperfect labels (thm:pac-bayesian-cbound).
+    r"""PAC-Bayes C-bound with imperfect labels (Section 5.4).
 
     .. math::
         \tilde\psi - \frac{\tilde\mu_1^2}{\tilde\mu_2}, \qquad
@@ -216,7 +216,7 @@ def pac_bayes_c_bound(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:pac-bayesian-cbound.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 5.4.
     .. [2] A. Maurer, "A note on the PAC-Bayesian theorem", 2004.
 
     Examples

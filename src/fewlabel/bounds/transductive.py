@@ -53,7 +53,7 @@ def class_bound(cells: ClassCells, start: Ints, *, tight: bool = False) -> Float
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:tr-bound-bayes-multi, (TB\ :sub:`i,j`).
+    .. [1] Feofanov, Devijver and Amini (2021), Section 4.1, (TB\ :sub:`i,j`).
     """
     n_cells, n_classes = cells.mass.shape
     gamma = np.append(cells.edges, 1.0)
@@ -129,7 +129,7 @@ def transductive_bound(
     resolution: int | None = None,
     tight: bool = False,
 ) -> TransductiveBound:
-    r"""Bound the errors of the majority vote on these rows (thm:tr-bound-bayes-multi).
+    r"""Bound the errors of the majority vote on these rows (Section 4.1).
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def transductive_bound(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), thm:tr-bound-bayes-multi, (TB).
+    .. [1] Feofanov, Devijver and Amini (2021), Section 4.1, (TB).
 
     Examples
     --------
@@ -199,7 +199,7 @@ def confusion_bound(
     label_proba: ArrayLike | None = None,
     **options: Unpack[BoundOptions],
 ) -> Floats:
-    r"""Matrix :math:`\mathbf U_\theta` that bounds the confusion matrix (cor:matrix-bound).
+    r"""Matrix :math:`\mathbf U_\theta` that bounds the confusion matrix (Section 4.2).
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def confusion_bound(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), cor:matrix-bound.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 4.2.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def risk_bound(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), cor:matrix-bound, (TB).
+    .. [1] Feofanov, Devijver and Amini (2021), Section 4.2, (TB).
 
     Examples
     --------
@@ -263,7 +263,7 @@ def conditional_error_bound(
     label_proba: ArrayLike | None = None,
     **options: Unpack[BoundOptions],
 ) -> float:
-    r"""Bound of the conditional error rate :math:`R_{U|\theta}(B_Q)` (eq:cond-bayes-error).
+    r"""Bound of the conditional error rate :math:`R_{U|\theta}(B_Q)` (Section 4.4).
 
     How often the majority vote errs among the rows whose vote reaches the threshold.
 
@@ -283,7 +283,7 @@ def conditional_error_bound(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), eq:cond-bayes-error, (∗).
+    .. [1] Feofanov, Devijver and Amini (2021), Section 4.4, (∗).
 
     Examples
     --------
@@ -296,7 +296,7 @@ def conditional_error_bound(
 
 @dataclass(frozen=True)
 class Tightness:
-    r"""How far (TB) can be from the true conditional risks (prop:tight-bayes-multi).
+    r"""How far (TB) can be from the true conditional risks (Section 4.3).
 
     Each attribute is an ndarray of shape (n_classes, n_classes), row i true, column j predicted.
 
@@ -344,7 +344,7 @@ def tightness(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), prop:tight-bayes-multi.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 4.3.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def vote_matrix(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), eq:class-vote.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 3.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def margin(votes: ArrayLike, y: ArrayLike | None = None) -> Floats:
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), def:margin.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 3.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def bayes_confusion(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), def:joint-cond-risk.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 4.1.
 
     Examples
     --------
@@ -357,7 +357,7 @@ def bayes_risk(
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), def:joint-bayes-err.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 4.2.
 
     Examples
     --------

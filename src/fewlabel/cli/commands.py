@@ -25,7 +25,6 @@ from fewlabel.report.words import (
     learned_sentence,
     percent,
     recall_words,
-    self_learning_words,
     truth_words,
 )
 from fewlabel.tables.model_files import TableModel, load_model, save_model
@@ -191,7 +190,7 @@ def fit_lines(summary: dict[str, Any], out: str | None) -> list[str]:
     recall = recall_words(summary)
     if recall:
         lines.append(recall)
-    added = self_learning_words(summary["promise"]) or changed_words(summary)
+    added = changed_words(summary)
     if added:
         lines.insert(1, added)
     checks = accepted["checks"] or accepted["checks_if_none_wrong"]

@@ -173,7 +173,7 @@ Priors = Annotated[
 ]
 Votes = Annotated[
     bool,
-    typer.Option("--votes", help="Add a column for each class: the calibrated chance of it."),
+    typer.Option("--votes", help="Add a column for each class: the calibrated probability of it."),
 ]
 AcceptError = Annotated[
     str | None,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from fewlabel._core.optional import pa, pc
 
 MISSING_NUMBERS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-")
 """Texts that mean "missing" in a column of numbers (whatever their case)."""
@@ -19,9 +17,6 @@ _LARGEST = 1e38  # forests compute in single precision
 
 def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column freed from how a file keeps it: any kind of text as text, times as seconds."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if isinstance(column.type, pa.BaseExtensionType):
         kind = column.type.storage_type
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], kind)
@@ -39,9 +34,6 @@ def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def text_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The cells as text without blanks around it."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if not pa.types.is_string(column.type):
         column = column.cast(pa.string())
     return pc.utf8_trim_whitespace(column)
@@ -49,9 +41,6 @@ def text_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def filled_cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The column with blank text as null."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if not pa.types.is_string(column.type):
         return column
     text = pc.utf8_trim_whitespace(column)
@@ -60,9 +49,6 @@ def filled_cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def missing_numbers(column: pa.ChunkedArray) -> np.ndarray:
     """Cells that are empty or say in words that there is no number."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     text = pc.utf8_lower(text_of(column))
     missing = pc.is_in(text, value_set=pa.array([*MISSING_NUMBERS, None], pa.string()))
     return np.asarray(missing)
@@ -70,9 +56,6 @@ def missing_numbers(column: pa.ChunkedArray) -> np.ndarray:
 
 def empty_cells(column: pa.ChunkedArray) -> np.ndarray:
     """Cells without a value, or with a text that means so."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if pa.types.is_string(column.type):
         return missing_numbers(column)
     return np.asarray(pc.is_null(column, nan_is_null=True))
@@ -80,9 +63,6 @@ def empty_cells(column: pa.ChunkedArray) -> np.ndarray:
 
 def numbers(column: pa.ChunkedArray) -> np.ndarray:
     """Numbers, NaN where there is none."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if not pa.types.is_string(column.type):
         return _floats(column)
     text = text_of(column)
@@ -93,17 +73,12 @@ def numbers(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _floats(column: pa.ChunkedArray) -> np.ndarray:
-    import pyarrow as pa
-
     values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     return np.clip(values, -_LARGEST, _LARGEST)  # keeps NaN
 
 
 def booleans(column: pa.ChunkedArray) -> np.ndarray:
     """1 for yes, 0 for no, NaN where there is neither."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if pa.types.is_boolean(column.type):
         return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
     text = pc.utf8_lower(text_of(column))
@@ -139,9 +114,6 @@ def written_numbers(column: pa.ChunkedArray, notation: str, sign: str) -> np.nda
 
     A currency may be left out in some cells; a percent sign may not, since 0.5 is not 0.5 %.
     """
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if not pa.types.is_string(column.type):
         return _floats(column)
     group, decimal = NOTATIONS[notation]
@@ -156,8 +128,6 @@ def written_numbers(column: pa.ChunkedArray, notation: str, sign: str) -> np.nda
 
 def _plain_blanks(text: pa.ChunkedArray) -> pa.ChunkedArray:
     """Typographic blanks and apostrophes as those of a keyboard."""
-    from pyarrow import compute as pc
-
     text = pc.replace_substring_regex(text, "[\u00a0\u2009\u202f]", " ")
     return pc.replace_substring(text, "\u2019", "'")
 
@@ -181,8 +151,6 @@ def find_notation(
 
     None if fewer than ``n_fewest`` cells fit any, or if they may be something else than numbers.
     """
-    from pyarrow import compute as pc
-
     text = _plain_blanks(text_of(column))
     like_numbers = pc.sum(pc.match_substring_regex(text, r"^\D{0,5}\d")).as_py() or 0
     if like_numbers < max(n_fewest, 1):
@@ -201,8 +169,6 @@ def find_notation(
 
 def _are_numbers(text: pa.ChunkedArray, notation: str, comma_separated: bool) -> bool:
     """Whether cells that can be read as numbers are likely to be some."""
-    from pyarrow import compute as pc
-
     group, decimal = NOTATIONS[notation]
     n_groups = np.asarray(pc.count_substring(text, group))
     has_decimals = np.asarray(pc.match_substring(text, decimal))
@@ -217,8 +183,6 @@ def _are_numbers(text: pa.ChunkedArray, notation: str, comma_separated: bool) ->
 
 def _fits(column: pa.ChunkedArray, text: pa.ChunkedArray) -> dict[tuple[str, str], tuple[int, int]]:
     """How many cells fit each notation and sign, and (negative) how many of them have decimals."""
-    from pyarrow import compute as pc
-
     signs = ["", *(sign for sign in SIGNS if pc.any(pc.match_substring(text, sign)).as_py())]
     fits = {}
     for sign in signs:

@@ -8,12 +8,13 @@ new tables are treated in the same way.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._core.errors import UserError, shorten
+from fewlabel._core.optional import pa, pc
 from fewlabel.encoding.cells import (
     READERS,
     filled_cells,
@@ -27,9 +28,6 @@ from fewlabel.encoding.cells import (
 from fewlabel.encoding.dates import ISO, DateFormats, days_of, find_formats, timestamps
 from fewlabel.encoding.treatments import MAX_LEVELS, TREATMENT
 from fewlabel.encoding.values import find_sentinels, find_shift, is_counter
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOSTLY = 0.9
 """A column is one of numbers (dates) if at least this share of its filled cells are."""
@@ -138,9 +136,6 @@ def plan_column(
     -------
     Column
     """
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     timed = pa.types.is_duration(column.type) or pa.types.is_time(column.type)
     column = plain_column(column)
     if pa.types.is_floating(column.type):
@@ -165,8 +160,6 @@ def plan_column(
 
 
 def _is_unreadable(column: pa.ChunkedArray) -> bool:
-    import pyarrow as pa
-
     known = (
         *(pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
         *(pa.types.is_temporal, pa.types.is_string),
@@ -175,8 +168,6 @@ def _is_unreadable(column: pa.ChunkedArray) -> bool:
 
 
 def _guessed(name: str, column: pa.ChunkedArray, comma_separated: bool, n_different: int) -> Column:
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_boolean(kind):
         return Column(name, "yes/no", TREATMENT["yes/no"], "its type")
@@ -231,8 +222,6 @@ def _asked(
 
 
 def _asked_date(name: str, column: pa.ChunkedArray, date_format: str | None) -> Column:
-    import pyarrow as pa
-
     if date_format is not None or pa.types.is_temporal(column.type):
         return Column(name, "date", TREATMENT["date"], formats=(date_format or ISO,))
     if not _is_text(column):
@@ -243,8 +232,6 @@ def _asked_date(name: str, column: pa.ChunkedArray, date_format: str | None) -> 
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:
-    import pyarrow as pa
-
     return bool(pa.types.is_string(column.type))
 
 
@@ -294,8 +281,6 @@ def _share(filled: int, n_fit: int, what: str) -> str:
 
 def _has_leading_zeros(column: pa.ChunkedArray) -> bool:
     """Whether all filled cells are digits, and some a code (0815) rather than a number."""
-    from pyarrow import compute as pc
-
     text = text_of(column)
     zeros = pc.any(pc.match_substring_regex(text, r"^0\d+$")).as_py()
     return bool(zeros and pc.all(pc.match_substring_regex(text, r"^\d+$")).as_py())
@@ -308,9 +293,6 @@ def _agree(plain: NDArray[np.float64], written: NDArray[np.float64]) -> bool:
 
 
 def _as_date(name: str, column: pa.ChunkedArray) -> Column | None:
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     # Texts that mean "missing" in a column of numbers do so in one of dates.
     column = pc.if_else(pa.array(missing_numbers(column)), None, column)
     filled = len(column) - column.null_count
@@ -334,8 +316,6 @@ def _doubt(found: DateFormats) -> str:
 
 def _as_words(name: str, column: pa.ChunkedArray, n_different: int) -> Column:
     """Category or text, or a name of the row."""
-    from pyarrow import compute as pc
-
     column = column.drop_null()
     n_filled = len(column)
     unique = n_filled >= _IDENTIFIER_ROWS and n_different > _IDENTIFIER_SHARE * n_filled
@@ -352,16 +332,12 @@ def _as_words(name: str, column: pa.ChunkedArray, n_different: int) -> Column:
 
 
 def _text(name: str, column: pa.ChunkedArray, why: str) -> Column:
-    from pyarrow import compute as pc
-
     words = pc.mean(pc.count_substring_regex(column, r"\s+")).as_py() >= _TEXT_BLANKS
     return Column(name, "text", TREATMENT["words" if words else "text"], why, words=words)
 
 
 def _is_code(column: pa.ChunkedArray) -> bool:
     """Whether most cells have a digit, or an address's @: language has neither."""
-    from pyarrow import compute as pc
-
     return bool(pc.mean(pc.match_substring_regex(column, r"[\d@]").cast("int8")).as_py() > 0.5)
 
 
@@ -372,8 +348,6 @@ def _with_values(
     planned: Column, column: pa.ChunkedArray, n_different: int, *, certain: bool
 ) -> Column:
     """The plan after a look at the values: row numbers, sentinels, too many digits."""
-    import pyarrow as pa
-
     values = planned.read(column)
     may_count = pa.types.is_integer(column.type) or _is_text(column)
     if planned.kind == "number" and may_count and not certain and is_counter(values, n_different):

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
+from fewlabel._core.optional import pa, pc, pd
 
 ISO = "ISO 8601"
+_DAY = 86_400_000.0  # milliseconds
 _ISO_DATE = r"^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?( ?Z| ?[+-]\d\d:?\d\d)?$"
 
 # Month-first before day-first where a slash parts them, as in most files that do so.
@@ -79,8 +77,6 @@ def example(form: str) -> str:
 
 def find_formats(column: pa.ChunkedArray, *, share: float) -> DateFormats | None:
     """The formats that explain at least ``share`` of the filled cells of a column of text."""
-    from pyarrow import compute as pc
-
     different = pc.drop_null(pc.unique(column))
     n_different = len(different)
     if n_different == 0:
@@ -136,8 +132,6 @@ def _time_format(cell: str) -> str:
 
 def _decided(column: pa.ChunkedArray, formats: tuple[str, ...]) -> DateFormats:
     """The same after a look at all cells: day or month first, and whether that can be told."""
-    from pyarrow import compute as pc
-
     filled = column.drop_null()
     n_fit = int((~np.isnat(moments_of(filled, formats))).sum())
     day, time = _split(formats[0])
@@ -158,16 +152,11 @@ def _split(form: str) -> tuple[str, str]:
 
 def _parsed(texts: pa.Array, form: str) -> NDArray[np.datetime64]:
     """Moments in texts by one format, NaT where it does not fit."""
-    import pandas as pd
-    from pyarrow import compute as pc
-
     if form == ISO:
         texts = pc.if_else(pc.match_substring_regex(texts, _ISO_DATE), texts, None)
-        series = pd.Series(texts.to_pylist(), dtype=object)
-        parsed = pd.to_datetime(series, format="ISO8601", utc=True, errors="coerce")
-    else:
-        series = pd.Series(texts.to_pylist(), dtype=object)
-        parsed = pd.to_datetime(series, format=form, utc=True, errors="coerce")
+        form = "ISO8601"
+    series = pd.Series(texts.to_pylist(), dtype=object)
+    parsed = pd.to_datetime(series, format=form, utc=True, errors="coerce")
     return parsed.dt.tz_convert(None).to_numpy().astype("datetime64[ms]")
 
 
@@ -176,8 +165,6 @@ def moments_of(column: pa.ChunkedArray, formats: tuple[str, ...]) -> NDArray[np.
 
     Each different text is read once: dates repeat.
     """
-    from pyarrow import compute as pc
-
     coded = pc.dictionary_encode(column).combine_chunks() if len(column) else None
     if coded is None:
         return np.empty(0, dtype="datetime64[ms]")
@@ -190,7 +177,9 @@ def moments_of(column: pa.ChunkedArray, formats: tuple[str, ...]) -> NDArray[np.
     return found[codes]
 
 
-def timestamps(column: pa.ChunkedArray, formats: tuple[str, ...] = (ISO,)) -> pd.Series:
+def timestamps(
+    column: pa.ChunkedArray, formats: tuple[str, ...] = (ISO,)
+) -> NDArray[np.datetime64]:
     """Moments without a zone (UTC), NaT where there is none; numbers are read by the first format.
 
     Parameters
@@ -199,21 +188,23 @@ def timestamps(column: pa.ChunkedArray, formats: tuple[str, ...] = (ISO,)) -> pd
     formats : tuple of str
         How texts are written.
     """
-    import pandas as pd
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if pa.types.is_temporal(column.type):
         # Milliseconds hold the year 9999, which stands for "no end"; nanoseconds stop in 2262.
         found = np.asarray(column.cast(pa.timestamp("ms"), safe=False).to_numpy())
-        return pd.Series(found.astype("datetime64[ms]"))
+        return found.astype("datetime64[ms]")
     if pa.types.is_floating(column.type):
         column = pc.cast(column, pa.int64(), safe=False)
-    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    return pd.Series(moments_of(text, formats))
+    return moments_of(pc.utf8_trim_whitespace(column.cast(pa.string())), formats)
 
 
-def days_of(moments: pd.Series) -> NDArray[np.float64]:
+def days_of(moments: NDArray[np.datetime64]) -> NDArray[np.float64]:
     """Days since 1970, NaN where there is no date."""
-    values = moments.to_numpy().astype("datetime64[ms]")
-    return np.where(np.isnat(values), np.nan, values.astype(np.int64) / 86_400_000.0)
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / _DAY)
+
+
+def moments_at(days: NDArray[np.float64]) -> NDArray[np.datetime64]:
+    """The moments again."""
+    found = np.full(len(days), np.datetime64("NaT"), dtype="datetime64[ms]")
+    known = np.isfinite(days)
+    found[known] = np.round(days[known] * _DAY).astype(np.int64).astype("datetime64[ms]")
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,26 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel._core.scikit import check_features, check_numbers
 from fewlabel._core.targets import unlabeled_mask
 from fewlabel.encoding.cells import empty_cells, plain_column
 from fewlabel.encoding.columns import MOSTLY, Column
-from fewlabel.encoding.features import features_of
+from fewlabel.encoding.features import Coded, features_of
 from fewlabel.encoding.frames import as_table, column_names, needs_encoding
-from fewlabel.encoding.plan import Asked, date_pairs, first_lines, make_plan, with_pairs
+from fewlabel.encoding.plan import (
+    Asked,
+    date_pairs,
+    first_lines,
+    leaks,
+    left_out_line,
+    make_plan,
+    with_pairs,
+)
 from fewlabel.encoding.treatments import without_vectors
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _MANY_ODD = 10
+_ROWS_AT_ONCE = 50_000
 _UNTOUCHED = "used as it is"
 
 
@@ -215,7 +222,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any) -> Any:
         kinds = {"text": self.text, "category": self.category, "number": self.number}
-        asked = Asked.of(column_names_of(X), drop=self.drop, date=self.date, **kinds)
+        asked = Asked.of(column_names(X), drop=self.drop, date=self.date, **kinds)
         self.warned_: list[str] = []
         self.untouched_ = not (needs_encoding(X) or asked.kinds or asked.drop)
         if self.untouched_:
@@ -270,9 +277,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _tell(self, plan: list[Column]) -> None:
         """Warn of columns that know which rows are labelled."""
-        told = [
-            f"column '{shorten(c.name)}' was left out: {c.treatment}" for c in plan if _leaks(c)
-        ]
+        told = [left_out_line(column) for column in plan if leaks(column)]
         lines = first_lines([*told, *self.warned_])
         if lines:
             warnings.warn("; ".join(lines), ColumnWarning, stacklevel=4)
@@ -308,23 +313,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def column_names_of(X: Any) -> list[str]:
-    """Names of the columns, or none for what has no columns."""
-    shape = np.shape(X) if isinstance(X, (np.ndarray, list, tuple)) else getattr(X, "shape", (0,))
-    if len(shape) != 2 and not hasattr(X, "name"):
-        return []
-    return column_names(X)
-
-
 def _side_by_side(blocks: list[Any]) -> Any:
-    """All features; sparse if every block is."""
-    if all(issparse(block) for block in blocks):
-        return hstack(blocks, format="csr")
-    return np.hstack(blocks, dtype=np.float32)
-
-
-def _leaks(column: Column) -> bool:
-    return not column.used and "labelled rows" in column.treatment
+    """All features; sparse if they are."""
+    if isinstance(blocks[0], Coded) and issparse(blocks[0].values):
+        return hstack([block[:] for block in blocks], format="csr")
+    ends = np.cumsum([block.shape[1] for block in blocks])
+    n = blocks[0].shape[0]
+    features = np.empty((n, ends[-1]), dtype=np.float32)
+    for start in range(0, n, _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        for block, end in zip(blocks, ends):
+            features[rows, end - block.shape[1] : end] = block[rows]
+    return features
 
 
 def _median(values: NDArray[np.float64]) -> float:
@@ -349,13 +349,13 @@ def _check_readable(
     """Raise if too few cells are what they were in the plan; a note if some are not."""
     if values is None:
         return ""
-    unread = np.isnan(values)
-    if not unread.any():
+    if not np.isnan(values).any():
         return ""
     filled = ~empty_cells(cells)
-    for sentinel in column.sentinels:
-        filled &= np.asarray(~_equals(cells, column, sentinel))
-    odd = np.flatnonzero(filled & unread)
+    if column.sentinels:  # they can be read
+        values = replace(column, sentinels=()).read(cells)
+        filled &= ~np.isin(values, column.sentinels)
+    odd = np.flatnonzero(filled & np.isnan(values))
     if len(odd) == 0:
         return ""
     name, first = shorten(column.name), shorten(cells[int(odd[0])].as_py())
@@ -374,7 +374,3 @@ def _check_readable(
         f"column '{name}': {len(odd):,} of {n_filled:,} filled cells hold no {column.kind} and "
         f"count as missing (the first: '{first}')"
     )
-
-
-def _equals(cells: pa.ChunkedArray, column: Column, sentinel: float) -> NDArray[np.bool_]:
-    return np.asarray(replace(column, sentinels=()).read(cells) == sentinel)

@@ -7,20 +7,19 @@ model file can keep them.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
+from fewlabel._core.optional import pa, pc, pd, skrub
 from fewlabel.encoding.cells import filled_cells, text_of
 from fewlabel.encoding.columns import Column
-from fewlabel.encoding.dates import ISO, timestamps
-from fewlabel.encoding.frames import EXTRA
+from fewlabel.encoding.dates import moments_at
 from fewlabel.encoding.treatments import MAX_LEVELS
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 Features = NDArray[np.float32]
 
@@ -31,6 +30,25 @@ _MOST_TEXTS = 50_000
 _DATE_PARTS = ("month", "weekday", "hour")
 MISSING = "(missing)"
 RARE = "(rare)"
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """Features of the different values of a column, and which of the values each row has.
+
+    All rows of a table stand side by side only once, in the features of the whole table.
+    """
+
+    values: Any
+    codes: NDArray[np.integer[Any]]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return len(self.codes), self.values.shape[1]
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self.values[self.codes[rows]]
 
 
 class NumberFeatures:
@@ -65,93 +83,102 @@ class DateFeatures:
     def __init__(self, column: Column) -> None:
         self.column = column
 
-    def fit(self, cells: pa.ChunkedArray, values: NDArray[np.float64]) -> Features:
+    def fit(self, cells: pa.ChunkedArray, values: NDArray[np.float64]) -> Coded:
         """Learn which parts vary."""
         self.days_ = NumberFeatures(self.column)
-        days = self.days_.fit(cells, values)
+        self.days_.fit(cells, values)
         known = values[np.isfinite(values)]
         self.timed_ = bool((known != np.floor(known)).any())
-        parts = self._parts(cells)
+        different, codes = np.unique(values, return_inverse=True)
+        parts = self._parts(different)
         array = parts.to_numpy(dtype=np.float32)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column without any date
-            self.medians_ = np.nan_to_num(np.nanmedian(array, axis=0))
+            self.medians_ = np.nan_to_num(np.nanmedian(array[codes], axis=0))
             spread = np.nanmax(array, axis=0) - np.nanmin(array, axis=0)
         self.kept_ = np.flatnonzero(spread > 1e-6)
         name = self.column.name
         labels = [str(part).removeprefix("d_").replace("_circular_", " ") for part in parts.columns]
         self.names_ = [f"{name} (days)", *self.days_.names_[1:]]
         self.names_ += [f"{name} ({labels[i]})" for i in self.kept_]
-        return np.hstack([days, self._filled(array)])
+        return self.transform(cells, values)
 
-    def transform(self, cells: pa.ChunkedArray, values: NDArray[np.float64]) -> Features:
+    def transform(self, cells: pa.ChunkedArray, values: NDArray[np.float64]) -> Coded:
         """Features of dates that were read as days."""
-        parts = self._parts(cells).to_numpy(dtype=np.float32)
-        return np.hstack([self.days_.transform(cells, values), self._filled(parts)])
+        different, codes = np.unique(values, return_inverse=True)
+        parts = self._parts(different).to_numpy(dtype=np.float32)
+        filled = np.where(np.isnan(parts), self.medians_, parts)[:, self.kept_]
+        days = self.days_.transform(cells, different)
+        return Coded(np.hstack([days, filled], dtype=np.float32), codes)
 
-    def _filled(self, parts: NDArray[np.float32]) -> Features:
-        return np.where(np.isnan(parts), self.medians_, parts)[:, self.kept_].astype(np.float32)
-
-    def _parts(self, cells: pa.ChunkedArray) -> pd.DataFrame:
-        encoder = skrub().DatetimeEncoder(
+    def _parts(self, days: NDArray[np.float64]) -> pd.DataFrame:
+        encoder = skrub.DatetimeEncoder(
             resolution="hour" if self.timed_ else "month",
             add_weekday=True,
             add_total_seconds=False,
             periodic_encoding="circular",
         )
-        moments = timestamps(cells, self.column.formats or (ISO,)).rename("d")
-        parts = encoder.fit_transform(moments)
+        parts = encoder.fit_transform(pd.Series(moments_at(days), name="d"))
         # The days tell the year; more parts would be more noise where labels are few.
         return parts[[name for name in parts.columns if name.split("_")[1] in _DATE_PARTS]]
 
 
-class CategoryFeatures:
+class _OfTexts:
+    """Features of texts. Each different one is encoded once, however many rows have it."""
+
+    def fit(self, cells: pa.ChunkedArray, values: Any = None) -> Coded:
+        """Learn from a column."""
+        texts, codes = _different(cells)
+        return Coded(self.learn(texts, codes), codes)
+
+    def transform(self, cells: pa.ChunkedArray, values: Any = None) -> Coded:
+        """Features of a column."""
+        texts, codes = _different(cells)
+        return Coded(self.encoded(texts), codes)
+
+    def learn(self, texts: pd.Series, codes: NDArray[np.integer[Any]]) -> Any:
+        """Learn from different texts and which of them the rows have; features of the texts."""
+        raise NotImplementedError
+
+    def encoded(self, texts: pd.Series) -> Any:
+        """Features of texts."""
+        raise NotImplementedError
+
+
+class CategoryFeatures(_OfTexts):
     """An indicator for each frequent value; rare ones share one, and so do empty cells."""
 
     def __init__(self, column: Column, n_levels: int = MAX_LEVELS) -> None:
         self.column = column
         self.n_levels = n_levels
 
-    def fit(self, cells: pa.ChunkedArray, values: Any = None) -> NDArray[np.uint8]:
+    def learn(self, texts: pd.Series, codes: NDArray[np.integer[Any]]) -> Any:
         """Learn the values."""
-        from pyarrow import compute as pc
-
-        texts = _texts(cells)
-        counts = pc.value_counts(texts.drop_null())
-        levels, n_rows = counts.field("values").to_pylist(), np.asarray(counts.field("counts"))
+        n_rows = dict(zip(texts, np.bincount(codes, minlength=len(texts)).tolist()))
+        empty = n_rows.pop("", 0) > 0
         # The most frequent ones, by name where equally many rows have them.
-        order = sorted(range(len(levels)), key=lambda i: (-n_rows[i], levels[i]))
-        rare = len(levels) > self.n_levels
-        self.levels_ = sorted(levels[i] for i in order[: self.n_levels - rare])
-        self.extra_ = [*([RARE] if rare else []), *([MISSING] if texts.null_count else [])]
+        order = sorted(n_rows, key=lambda level: (-n_rows[level], level))
+        rare = len(order) > self.n_levels
+        self.levels_ = sorted(order[: self.n_levels - rare])
+        self.extra_ = [*([RARE] if rare else []), *([MISSING] if empty else [])]
         name = self.column.name
         self.names_ = [f"{name}={level}" for level in [*self.levels_, *self.extra_]]
-        return self.transform(cells)
+        return self.encoded(texts)
 
-    def transform(self, cells: pa.ChunkedArray, values: Any = None) -> NDArray[np.uint8]:
+    def encoded(self, texts: pd.Series) -> Any:
         """Indicators; a value that was not seen counts as rare."""
-        import pyarrow as pa
-        from pyarrow import compute as pc
-
-        texts = _texts(cells)
-        n, width = len(texts), len(self.names_)
-        found = pc.index_in(texts, value_set=pa.array(self.levels_, pa.string()))
-        codes = np.asarray(pc.fill_null(found, -1)).astype(np.intp)
-        for name in self.extra_:
-            empty = np.asarray(pc.is_null(texts))
-            place = len(self.levels_) + self.extra_.index(name)
-            codes[(codes < 0) & (empty if name == MISSING else ~empty)] = place
-        out = np.zeros((n, width), dtype=np.uint8)  # a quarter of the room until all are joined
-        known = np.flatnonzero(codes >= 0)
-        out[known, codes[known]] = 1.0
-        return out
+        nothing = len(self.names_)
+        place = {level: i for i, level in enumerate([*self.levels_, *self.extra_])}
+        rare, missing = place.get(RARE, nothing), place.get(MISSING, nothing)
+        known = {level: place[level] for level in self.levels_} | {"": missing}
+        indicators = np.eye(nothing + 1, nothing, dtype=np.uint8)
+        return indicators[[known.get(text, rare) for text in texts]]
 
 
-class TextFeatures:
+class TextFeatures(_OfTexts):
     """Singular vectors of the tf-idf of words or letters (skrub), or what the user's encoder gives.
 
-    Each different text is encoded once, so that categories of many values cost what their values
-    do and not what the rows do.
+    ``sparse``: the tf-idf itself.
     """
 
     def __init__(
@@ -168,54 +195,44 @@ class TextFeatures:
         self.random_state = random_state
         self.sparse = sparse
 
-    def fit(self, cells: pa.ChunkedArray, values: Any = None) -> Features:
+    def learn(self, texts: pd.Series, codes: NDArray[np.integer[Any]]) -> Any:
         """Learn vocabulary and singular vectors."""
-        texts, codes = _different(cells)
-        rng = np.random.default_rng(0)
         sample = texts
         if len(texts) > _MOST_TEXTS:
+            rng = np.random.default_rng(0)
             sample = texts.iloc[np.sort(rng.permutation(len(texts))[:_MOST_TEXTS])]
         with warnings.catch_warnings():
             # Few different letters: the tf-idf itself is narrow enough.
             warnings.filterwarnings("ignore", message="The matrix shape", category=UserWarning)
             self.encoder_ = self._fitted(sample)
-        encoded = self._encoded(texts)
+        encoded, name = self.encoded(texts), self.column.name
         digits = len(str(encoded.shape[1] - 1))
-        self.names_ = [f"{self.column.name} ({i:0{digits}})" for i in range(encoded.shape[1])]
+        self.names_ = [f"{name} ({i:0{digits}})" for i in range(encoded.shape[1])]
         if self.sparse:
-            words = self.encoder_.get_feature_names_out()
-            self.names_ = [f"{self.column.name}: {word}" for word in words]
-        return encoded[codes]
+            self.names_ = [f"{name}: {word}" for word in self.encoder_.get_feature_names_out()]
+        return encoded
 
-    def transform(self, cells: pa.ChunkedArray, values: Any = None) -> Features:
+    def encoded(self, texts: pd.Series) -> Any:
         """Vectors of texts."""
-        texts, codes = _different(cells)
-        return self._encoded(texts)[codes]
-
-    def _encoded(self, texts: pd.Series) -> Any:
         encoded = self.encoder_.transform(_asked(self.encoder_, texts))
         return encoded.tocsr() if self.sparse else _dense(encoded)
 
     def _fitted(self, texts: pd.Series) -> Any:
         if self.encoder is not None:
-            from sklearn.base import clone
-
             encoder = clone(self.encoder)
             return encoder.fit(_asked(encoder, texts))
         if self.sparse:
-            return _tf_idf(texts, words=self.column.words)
+            return _of_words_or_letters(_tf_idf, texts, self.column.words)
         n_components = min(self.n_components, max(2, len(texts) // 2))
-        common = {"n_components": n_components, "random_state": self.random_state}
-        if self.column.words:
-            encoder = skrub().StringEncoder(analyzer="word", ngram_range=(1, 1), **common)
-            try:
-                return encoder.fit(texts)
-            except ValueError:  # no word of two letters: an empty vocabulary
-                pass
-        return skrub().StringEncoder(**common).fit(texts)
+
+        def vectors(**how: Any) -> Any:
+            seed = self.random_state
+            return skrub.StringEncoder(n_components=n_components, random_state=seed, **how)
+
+        return _of_words_or_letters(vectors, texts, self.column.words)
 
 
-class LevelFeatures:
+class LevelFeatures(_OfTexts):
     """Many values: indicators of the frequent ones, vectors of how all of them are written."""
 
     def __init__(self, column: Column, random_state: Any) -> None:
@@ -224,28 +241,31 @@ class LevelFeatures:
             TextFeatures(column, None, _LEVEL_COMPONENTS, random_state),
         ]
 
-    def fit(self, cells: pa.ChunkedArray, values: Any = None) -> Features:
+    def learn(self, texts: pd.Series, codes: NDArray[np.integer[Any]]) -> Any:
         """Learn both."""
-        blocks = [part.fit(cells) for part in self.parts]
+        blocks = [part.learn(texts, codes) for part in self.parts]
         self.names_ = [name for part in self.parts for name in part.names_]
         return np.hstack(blocks)
 
-    def transform(self, cells: pa.ChunkedArray, values: Any = None) -> Features:
+    def encoded(self, texts: pd.Series) -> Any:
         """Both kinds of features."""
-        return np.hstack([part.transform(cells) for part in self.parts])
+        return np.hstack([part.encoded(texts) for part in self.parts])
 
 
-def _tf_idf(texts: pd.Series, *, words: bool) -> Any:
-    """The tf-idf itself, of words or of letters as skrub counts them."""
+def _tf_idf(**how: Any) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
+    return TfidfVectorizer(dtype=np.float32, **how)
+
+
+def _of_words_or_letters(make: Callable[..., Any], texts: pd.Series, words: bool) -> Any:
+    """An encoder of words, or of letters as skrub counts them, fitted."""
     if words:
         try:
-            return TfidfVectorizer(dtype=np.float32).fit(texts)
+            return make(analyzer="word", ngram_range=(1, 1)).fit(texts)
         except ValueError:  # no word of two letters: an empty vocabulary
             pass
-    letters = {"analyzer": "char_wb", "ngram_range": (3, 4)}
-    return TfidfVectorizer(dtype=np.float32, **letters).fit(texts)
+    return make(analyzer="char_wb", ngram_range=(3, 4)).fit(texts)
 
 
 def features_of(
@@ -261,29 +281,11 @@ def features_of(
     return NumberFeatures(column)
 
 
-def skrub() -> Any:
-    """The package, or an error that names the extra."""
-    try:
-        import skrub
-    except ImportError as error:
-        raise ImportError(
-            f"Dates, texts and long lists of categories need skrub: {EXTRA}"
-        ) from error
-    return skrub
-
-
-def _texts(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    return filled_cells(text_of(cells))
-
-
-def _different(cells: pa.ChunkedArray) -> tuple[pd.Series, NDArray[np.intp]]:
+def _different(cells: pa.ChunkedArray) -> tuple[pd.Series, NDArray[np.integer[Any]]]:
     """The different texts of a column ("" for an empty cell), and which of them each row has."""
-    import pandas as pd
-    from pyarrow import compute as pc
-
-    coded = pc.dictionary_encode(pc.fill_null(_texts(cells), "")).combine_chunks()
+    coded = pc.dictionary_encode(pc.fill_null(filled_cells(text_of(cells)), "")).combine_chunks()
     texts = pd.Series(coded.dictionary.to_pylist(), dtype="str", name="text")
-    return texts, np.asarray(coded.indices).astype(np.intp)
+    return texts, np.asarray(coded.indices)
 
 
 def _asked(encoder: Any, texts: pd.Series) -> Any:

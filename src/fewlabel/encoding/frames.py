@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from fewlabel._core.errors import UserError, listing
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-EXTRA = "pip install 'fewlabel[cli]'"
+from fewlabel._core.optional import pa, pd
 
 DELIMITER = b"fewlabel:delimiter"
 """Where a table remembers what parted its cells in a file of text."""
@@ -45,28 +40,18 @@ def needs_encoding(X: Any) -> bool:
     >>> needs_encoding(np.eye(2)), needs_encoding(np.array([["a", 1.5]], dtype=object))
     (False, True)
     """
-    if issparse(X) or isinstance(X, (list, tuple)):
-        return False
     if isinstance(X, np.ndarray):
         return X.ndim == 2 and X.dtype.kind in "OUSM" and not _all_numbers(X)
-    if _is_arrow(X):
-        return True
-    if _is_polars(X):
-        columns = X.get_columns() if hasattr(X, "get_columns") else [X]
-        return not all(column.dtype.is_numeric() and _complete(column) for column in columns)
-    if hasattr(X, "dtypes"):
-        kinds = [X.dtype] if getattr(X, "ndim", 2) == 1 else list(X.dtypes)
-        plain = all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in kinds)
-        return not plain or bool(np.isnan(X.to_numpy()).any())
-    return False
+    return has_other_than_numbers(X) or _has_gaps(X)
 
 
 def has_other_than_numbers(X: Any) -> bool:
-    """Whether a frame holds anything but numbers and missing ones; arrays are no frames.
+    """Whether a frame, or a column of one, holds anything but numbers and missing ones.
 
     Parameters
     ----------
     X : array, sparse matrix or frame
+        Arrays are no frames.
 
     Returns
     -------
@@ -76,15 +61,27 @@ def has_other_than_numbers(X: Any) -> bool:
     --------
     needs_encoding : True for numbers with empty cells, too.
     """
-    if _is_polars(X) and hasattr(X, "get_columns"):
-        return not all(column.dtype.is_numeric() for column in X.get_columns())
+    X = _as_frame(X)
+    if _is_polars(X):
+        return not all(kind.is_numeric() for kind in X.schema.dtypes())
     if hasattr(X, "select_dtypes"):  # pandas
         return bool(X.select_dtypes("number").shape[1] < X.shape[1])
     return _is_arrow(X)
 
 
-def _complete(column: Any) -> bool:
-    return column.null_count() == 0 and not (column.dtype.is_float() and column.is_nan().any())
+def _has_gaps(X: Any) -> bool:
+    """Whether a frame of numbers has empty cells."""
+    if _is_polars(X):
+        cells = _as_frame(X).get_columns()
+        return any(c.null_count() or (c.dtype.is_float() and c.is_nan().any()) for c in cells)
+    return hasattr(X, "isna") and bool(np.any(X.isna()))
+
+
+def _as_frame(X: Any) -> Any:
+    """A single column as a frame, all else as it is."""
+    if not hasattr(X, "to_frame"):
+        return X
+    return (X if X.name not in (None, "") else X.rename("x0")).to_frame()
 
 
 def _all_numbers(X: np.ndarray) -> bool:
@@ -117,40 +114,35 @@ def as_table(X: Any) -> pa.Table:
     -------
     pyarrow.Table
     """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise ImportError(f"Tables that are not all numbers need pyarrow: {EXTRA}") from error
     if _is_arrow(X):
         table = X if isinstance(X, pa.Table) else pa.Table.from_batches([X])
         return _checked(table)
+    X = _as_frame(X)
     columns = [_arrow_column(column) for column in _columns(X)]
     return _checked(pa.Table.from_arrays(columns, names=column_names(X)))
 
 
 def column_names(X: Any) -> list[str]:
-    """Names of the columns of a frame or array."""
+    """Names of the columns of a frame or array; none for what has no columns."""
     if _is_arrow(X):
         return list(X.schema.names)
-    if getattr(X, "ndim", 2) == 1 and hasattr(X, "name"):
-        return [str(X.name) if X.name not in (None, "") else "x0"]
+    X = _as_frame(X)
     if hasattr(X, "columns"):
         return [str(name) for name in X.columns]
-    return [f"x{i}" for i in range(np.shape(X)[1])]
+    shape: Any = np.shape(X) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
+    return [f"x{i}" for i in range(shape[1])] if len(shape) == 2 else []
 
 
 def _columns(X: Any) -> list[Any]:
     if _is_polars(X):
-        return list(X.get_columns()) if hasattr(X, "get_columns") else [X]
+        return list(X.get_columns())
     if hasattr(X, "iloc"):
-        return [X] if X.ndim == 1 else [X.iloc[:, i] for i in range(X.shape[1])]
+        return [X.iloc[:, i] for i in range(X.shape[1])]
     array = np.asarray(X)
     return [array[:, i] for i in range(array.shape[1])]
 
 
 def _arrow_column(column: Any) -> Any:
-    import pyarrow as pa
-
     if _is_polars(column):
         return column.to_arrow()
     if isinstance(getattr(column, "dtype", None), np.dtype) or not hasattr(column, "isna"):
@@ -159,8 +151,6 @@ def _arrow_column(column: Any) -> Any:
         return pa.array(column, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         # Cells of several types: what they say is all that is left of them.
-        import pandas as pd
-
         missing = np.asarray(pd.isna(np.asarray(column, dtype=object)))
         return pa.array([None if gap else str(cell) for cell, gap in zip(column, missing)])
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
 
 from fewlabel._core.errors import shorten
+from fewlabel._core.optional import pa, pc
 from fewlabel.encoding.cells import empty_cells, filled_cells, plain_column, text_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from fewlabel.encoding.columns import Column
 
 # A column was filled together with the target if unlabelled rows have at most this share of the
@@ -135,8 +134,6 @@ def _sampled(labeled: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.b
 
 def _codes(column: Column, cells: pa.ChunkedArray) -> NDArray[np.intp]:
     """A small number for each cell: its value, or the quantile it is in; 0 for none."""
-    from pyarrow import compute as pc
-
     if column.kind in ("category", "yes/no"):
         coded = pc.dictionary_encode(filled_cells(text_of(cells))).combine_chunks()
         return np.asarray(pc.fill_null(coded.indices, -1)).astype(np.intp) + 1
@@ -176,8 +173,7 @@ def separation(codes: NDArray[np.intp], labeled: NDArray[np.bool_]) -> tuple[flo
         with_label = np.bincount(codes[~judged], labeled[~judged], minlength=n_codes)
         scores[judged] = ((with_label + base) / (total + 1.0))[codes[judged]]
     n, m = int(labeled.sum()), int((~labeled).sum())
-    area = float((rankdata(scores)[labeled].sum() - n * (n + 1) / 2) / (n * m))
-    area = max(area, 0.5)
+    area = max(float(roc_auc_score(labeled, scores)), 0.5)
     q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
     variance = area * (1 - area) + (n - 1) * (q1 - area**2) + (m - 1) * (q2 - area**2)
     return area, float(np.sqrt(max(variance, 0.0) / (n * m)))

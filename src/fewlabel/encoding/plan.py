@@ -6,19 +6,16 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel.encoding.cells import plain_column
 from fewlabel.encoding.columns import Column, plan_column
 from fewlabel.encoding.frames import is_comma_separated
 from fewlabel.encoding.leakage import filled_with_labels, tell_labeled_apart
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _LINES = 5
 _FINGERPRINT_ROWS = 1_000
@@ -145,8 +142,6 @@ def _without_leaks(
 
 def _fingerprint(cells: pa.ChunkedArray) -> str:
     """The first cells as text; Python has no moments of far years, numbers they have."""
-    import pyarrow as pa
-
     first = cells.slice(0, _FINGERPRINT_ROWS)
     if pa.types.is_temporal(first.type):
         first = first.cast(pa.int32() if first.type.bit_width == 32 else pa.int64())
@@ -169,8 +164,6 @@ def _without_duplicates(table: pa.Table, plan: list[Column], asked: Asked) -> li
 
 
 def _are_equal(a: pa.ChunkedArray, b: pa.ChunkedArray) -> bool:
-    import pyarrow as pa
-
     if pa.types.is_floating(a.type) and pa.types.is_floating(b.type):
         return np.array_equal(a.to_numpy(), b.to_numpy(), equal_nan=True)
     return bool(a.equals(b))
@@ -205,12 +198,20 @@ def with_pairs(plan: Sequence[Column], pairs: Sequence[tuple[str, str]]) -> list
 
 
 def left_out_lines(plan: Iterable[Column], asked: Collection[str]) -> list[str]:
-    """Tell which columns are left out though nobody asked for it."""
-    return first_lines(
-        f"column '{shorten(column.name)}' was left out: {column.treatment}"
-        for column in plan
-        if not column.used and column.name not in asked
-    )
+    """Tell which columns are left out though nobody asked for it; those that leak come first."""
+    columns = [column for column in plan if not column.used and column.name not in asked]
+    columns.sort(key=lambda column: not leaks(column))
+    return first_lines(map(left_out_line, columns))
+
+
+def left_out_line(column: Column) -> str:
+    """Tell why a column is left out."""
+    return f"column '{shorten(column.name)}' was left out: {column.treatment}"
+
+
+def leaks(column: Column) -> bool:
+    """Whether a column is left out because it knows which rows are labelled."""
+    return not column.used and "labelled rows" in column.treatment
 
 
 def first_lines(about_columns: Iterable[str]) -> list[str]:

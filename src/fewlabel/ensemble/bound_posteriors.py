@@ -257,7 +257,7 @@ def c_bound_posterior(
     .. math:: \min_Q\; \tfrac12\,\mathrm{CB}(Q) + \tfrac12\,\mathrm{CBIL}(Q)
         + \text{penalty}\cdot\mathrm{KL}(Q\|P)
 
-    CB on the labelled rows, CBIL (thm:w-cbound) on the pseudo-labelled ones; both parts weigh the
+    CB on the labelled rows, CBIL (Section 5.3) on the pseudo-labelled ones; both parts weigh the
     same, as in Algorithm 1. Without ``pseudo_proba`` only CB counts.
 
     Parameters

@@ -36,12 +36,13 @@ from fewlabel.self_learning.chunked import MAX_TRAIN, ChunkedFit
 
 
 class FewLabelClassifier(SelfLearner):
-    r"""Learn from few labels with voters of several families, without anything to tune.
+    r"""Learn from few labels by a vote of several families of classifiers; nothing to tune.
 
     Random forest, extra trees, SVM, semi-supervised SVM and LDA, and label spreading on graphs in
     given and in learned metrics vote together. The weight of each is learned from the labelled rows
     by votes that did not see their labels; then a round of self-learning (Algorithm 1) lets the
-    mixed vote teach the families, with thresholds from the paper's bound.
+    mixed vote teach the families, with thresholds from the paper's bound. Where the round does not
+    help, the first vote stays.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class FewLabelClassifier(SelfLearner):
         have others. A dict gives each class its share; an array is in the order of ``classes_``.
     policy, label_proba, pseudo_weight, labels, min_gain : as in :class:`SelfLearningClassifier`
     table : "auto", TableEncoder or None, default="auto"
-        How a frame with anything but numbers becomes numbers; "auto" takes
+        How a frame with texts, categories or dates is encoded; "auto" takes
         :class:`fewlabel.TableEncoder` as it is, None refuses such frames.
     max_iter : int or None, default=1
         A second round hardly changes a label and costs as much as the first.
@@ -93,7 +94,7 @@ class FewLabelClassifier(SelfLearner):
     See Also
     --------
     SelfLearningClassifier : Algorithm 1 around one classifier.
-    TableEncoder : How frames become numbers.
+    TableEncoder : How data frames are encoded.
 
     Notes
     -----

@@ -18,6 +18,7 @@ from fewlabel.assess.prevalence import shifted
 from fewlabel.ensemble.families import Family, Voter
 from fewlabel.ensemble.family_trainer import FamilyTrainer
 from fewlabel.ensemble.foundation import why_it_failed
+from fewlabel.ensemble.kept_rounds import COMPARED_ROWS, kept_vote
 from fewlabel.ensemble.mixed_vote import Evidence, MixedVote, VoterRecord
 from fewlabel.ensemble.posterior import Posterior, gibbs_posterior, uniform_posterior
 from fewlabel.ensemble.voter_votes import (
@@ -83,7 +84,18 @@ class MixedVoteLearner:
     _seconds: list[float] = field(default_factory=list)
 
     def train(self, training: TrainingSet, previous: MixedVote | None) -> MixedVote:
-        """A mixed vote of families trained on these rows; Q is learned in the first round."""
+        """A mixed vote of families trained on these rows; Q is learned in the first round.
+
+        Where a later round does not help, it is the vote before it.
+        """
+        vote = self.train_once(training, previous)
+        if previous is None:
+            return vote
+        rows = RowView(training.X.table, self.trainer.unlabeled_at_random[:COMPARED_ROWS])
+        return kept_vote(previous, vote, self.scored_codes, lambda model: self.votes(model, rows))
+
+    def train_once(self, training: TrainingSet, previous: MixedVote | None) -> MixedVote:
+        """The same, however a later round turns out."""
         # Small products in many threads wait for each other more than they compute, above all on a
         # busy machine, and their number changes the last digits.
         with threadpool_limits(1, user_api="blas"):
@@ -208,6 +220,11 @@ class MixedVoteLearner:
             voter.shift = ratio ** (given / weight.sum())
         return voter
 
+    @property
+    def scored_codes(self) -> Ints:
+        """Classes of the labelled rows that count in held-out errors."""
+        return self.trainer.codes[self.trainer.labeled[self.trainer.scored]]
+
     def learn_q(self, evidence: VoterVotes) -> Posterior:
         """Q from the held-out votes of the families."""
         q = _gibbs(evidence, self.inverse_temperature)
@@ -219,8 +236,8 @@ class MixedVoteLearner:
         """Learn Q, and keep the voters that have weight."""
         scored = self.trainer.scored
         each = np.stack([t.held_out for t in trained])
-        y = self.trainer.codes[self.trainer.labeled[scored]]
-        posterior = self.learn_q(VoterVotes(each[:, scored], y, balanced=self.balanced))
+        evidence = VoterVotes(each[:, scored], self.scored_codes, balanced=self.balanced)
+        posterior = self.learn_q(evidence)
         weights = without_light_voters(posterior.weights)
         by_name = {t.family.name: float(q) for t, q in zip(trained, weights)}
         held_out = mix_votes(weights, each)

@@ -34,6 +34,7 @@ from fewlabel.ensemble.family_trainer import (
     TRIED_ROWS,
     FamilyTrainer,
 )
+from fewlabel.ensemble.kept_rounds import COMPARED_ROWS, kept_vote
 from fewlabel.ensemble.learner import MixedVoteLearner
 from fewlabel.ensemble.mixed_vote import MixedVote, VoterRecord
 from fewlabel.selection.training_set import TrainingSet
@@ -234,8 +235,25 @@ class SampledLearner:
         return RowIndex(self.sample)
 
     def train(self, training: TrainingSet, previous: MixedVote | None) -> MixedVote:
-        """A mixed vote of families trained on these rows; Q is learned in the first round."""
-        n, rows = len(self.codes), training.X
+        """See :class:`MixedVoteLearner`."""
+        trainer, at = self._trainer(training.X)
+        learner = self._learner(trainer)
+        vote = learner.train_once(replace(training, X=RowView(trainer.X, at)), previous)
+        if previous is not None:
+            some = take_rows(self.sample, np.arange(min(COMPARED_ROWS, n_rows(self.sample))))
+            codes = learner.scored_codes
+            return kept_vote(previous, vote, codes, lambda model: self.votes(model, some))
+        seconds = trainer.row_seconds
+        timed = [
+            record._replace(row_seconds=seconds.get(record.name, float("nan")))
+            for record in vote.evidence_.records
+        ]
+        vote.evidence_ = replace(vote.evidence_, records=timed)
+        return vote
+
+    def _trainer(self, rows: Any) -> tuple[SampleTrainer, Ints]:
+        """The labelled rows, the sample and the rows of a round; where ``rows`` stand in them."""
+        n = len(self.codes)
         labeled, drawn = np.arange(n), np.arange(n, n_rows(rows))
         parts = [take_rows(rows, labeled), self.sample]
         at = labeled
@@ -257,7 +275,10 @@ class SampledLearner:
             n_all=self.n_all,
             n_workers=self.n_workers,
         )
-        learner = MixedVoteLearner(
+        return trainer, at
+
+    def _learner(self, trainer: SampleTrainer) -> MixedVoteLearner:
+        return MixedVoteLearner(
             families=self.families,
             trainer=trainer,
             inverse_temperature=self.inverse_temperature,
@@ -267,14 +288,6 @@ class SampledLearner:
             class_shares=self.class_shares,
             balanced=self.balanced,
         )
-        vote = learner.train(replace(training, X=RowView(trainer.X, at)), previous)
-        if previous is None:
-            timed = [
-                record._replace(row_seconds=trainer.row_seconds.get(record.name, float("nan")))
-                for record in vote.evidence_.records
-            ]
-            vote.evidence_ = replace(vote.evidence_, records=timed)
-        return vote
 
     def votes(self, model: MixedVote, X: Any) -> Floats:
         """The mixed vote for rows of a chunk: rows of the sample vote by the graphs they carry."""

@@ -151,7 +151,7 @@ def mix_votes(weights: ArrayLike, voter_votes: ArrayLike) -> Floats:
 
     References
     ----------
-    .. [1] Feofanov, Devijver and Amini (2021), eq:class-vote.
+    .. [1] Feofanov, Devijver and Amini (2021), Section 3.
 
     Examples
     --------

@@ -11,31 +11,30 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fewlabel.labeling.choose import Asked, next_rows, random_rows, typical_rows, uncertain_rows
+    from fewlabel.labeling.choose import Asked, next_rows, random_rows
+    from fewlabel.labeling.influence import informative_rows
     from fewlabel.labeling.label_studio import label_studio_answers, label_studio_tasks
     from fewlabel.labeling.space import row_space
 
 # Imported on first use: the store of answers opens without scikit-learn.
 _HOME = {
     "Asked": "choose",
+    "informative_rows": "influence",
     "label_studio_answers": "label_studio",
     "label_studio_tasks": "label_studio",
     "next_rows": "choose",
     "random_rows": "choose",
     "row_space": "space",
-    "typical_rows": "choose",
-    "uncertain_rows": "choose",
 }
 
 __all__ = [
     "Asked",
+    "informative_rows",
     "label_studio_answers",
     "label_studio_tasks",
     "next_rows",
     "random_rows",
     "row_space",
-    "typical_rows",
-    "uncertain_rows",
 ]
 
 

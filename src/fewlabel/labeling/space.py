@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from fewlabel._core.arrays import Floats, Ints
+from fewlabel._core.arrays import Floats
 
 COMPONENTS = 32
 """Distances in more dimensions than this are all alike."""
@@ -105,10 +104,3 @@ def usual_distance(points: Floats, sample: int = 2_000, random_state: int = 0) -
     """
     rows = np.random.default_rng(random_state).permutation(len(points))[:sample]
     return float(np.median(1.0 / typicality(points[rows])))
-
-
-def clusters_of(points: Floats, n_clusters: int, random_state: int = 0) -> Ints:
-    """The k-means cluster of each row; fewer clusters where rows are copies of each other."""
-    n_clusters = max(1, min(n_clusters, len(np.unique(points, axis=0))))
-    found = KMeans(n_clusters, n_init=1, random_state=random_state).fit_predict(points)
-    return np.asarray(found, dtype=np.intp)

@@ -61,6 +61,7 @@ def _pictures(summary: dict[str, Any]) -> dict[str, Any]:
             charts.class_chart(entry, position) if promise else [] for entry in summary["classes"]
         ],
         "held_out": words.held_out_words(promise) if promise else "",
+        "changed": words.changed_words(summary),
         "voter_chart": charts.voter_bars(voters) if voters else None,
         "largest_count": max(
             (max(r["n_selected_per_class"]) for r in summary["rounds"]), default=0
@@ -132,7 +133,7 @@ def label_next_csv(summary: dict[str, Any]) -> str:
     from fewlabel.tables.csv_writing import write_csv
 
     entries = summary["label_next"]["rows"]
-    keys = ["row", "label", "vote", "runner_up", "margin", "gain"]
+    keys = ["row", "label", "vote", "runner_up", "margin"]
     columns: dict[str, Any] = {key: pa.array([e[key] for e in entries]) for key in keys}
     for name in summary["label_next"]["columns"]:
         unique = name if name not in columns else f"{name} (table)"

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fewlabel._core.arrays import Ints
+from fewlabel.assess.changes import gain_of_changes
 from fewlabel.report.bounds_section import bounds_of
 from fewlabel.report.fit_view import FitView
 from fewlabel.report.promise_section import promise_of, share_entry
@@ -103,6 +104,7 @@ def _counts(view: FitView) -> dict[str, Any]:
         "accepted_share": accepted / n_unlabeled if n_unlabeled else math.nan,
         "max_error": view.rule.max_error,
         "n_changed": view.sums.n_changed,
+        "gain": gain_of_changes(view.sums.n_changed)._asdict(),
     }
 
 
@@ -187,7 +189,7 @@ def _rounds(view: FitView, known: Truth | None) -> list[dict[str, Any]]:
 
 def _label_next(view: FitView, show_rows: ShowRows | None) -> dict[str, Any]:
     classes = view.clf.classes_
-    rows, votes, margins, gains = view.clf.next_rows(N_NEXT)
+    rows, votes, margins, _ = view.clf.next_rows(N_NEXT)
     best, second = np.argsort(-votes, axis=1, kind="stable")[:, :2].T
     cells = show_rows(rows) if show_rows is not None else [{} for _ in rows]
     entries = [
@@ -197,10 +199,9 @@ def _label_next(view: FitView, show_rows: ShowRows | None) -> dict[str, Any]:
             "vote": float(votes[k, best[k]]),
             "runner_up": str(classes[second[k]]),
             "margin": float(margin),
-            "gain": float(gain),
             "cells": cell,
         }
-        for k, (row, margin, gain, cell) in enumerate(zip(rows, margins, gains, cells))
+        for k, (row, margin, cell) in enumerate(zip(rows, margins, cells))
     ]
     return {"rows": entries, "columns": list(cells[0]) if cells else []}
 

@@ -20,19 +20,19 @@ GLOSSARY = {
     "guarantee": "“At most”: true with the stated confidence, whatever the classifier did. It "
     "takes an audit.",
     "95 % limits": "In about 95 of 100 such tables the true share lies between them.",
-    "confidence": "The calibrated chance that a label is right: of labels with 90 %, about 90 in "
-    "100 are.",
-    "accepted": "A label that a person may take as it is, for the error that was allowed.",
-    "audit": "A person checks labels of rows that were drawn at random.",
+    "confidence": "The calibrated probability that a label is right: of labels with 90 %, about "
+    "90 in 100 are.",
+    "accepted": "A label that can be used as it is, for the error that was allowed.",
+    "audit": "A person checks the labels of rows that were drawn at random.",
     "pseudo-labelled": "A round of self-learning trained on the row, with the label of its vote.",
-    "held-out": "Not used for training, so that it shows what happens with rows not seen before.",
+    "held-out": "Not used for training, so it shows how good the vote is on new rows.",
     "vote": "The share of the voters, weighted by Q, that choose a class.",
     "margin": "The vote for the label minus the vote for the runner-up.",
     "recall": "The share of the rows of a class that get its label.",
     "threshold": "The vote that a row must reach to be pseudo-labelled; one for each class.",
-    "weight Q": "How much of the vote a family of classifiers has earned on held-out rows.",
-    "bound": "A number that the expected error does not exceed if the calibrated votes were the "
-    "true probabilities. They are not, so here it is an estimate.",
+    "weight Q": "The share of a family of classifiers in the vote, learned from held-out rows.",
+    "bound": "A limit of the expected error if the calibrated votes are the true probabilities. "
+    "They are not exactly, so here it is an estimate.",
 }
 """The words of the report, explained where they occur and in a list."""
 
@@ -220,27 +220,23 @@ def _why_higher(held: dict[str, Any]) -> list[str]:
     return reasons
 
 
-def self_learning_words(promise: dict[str, Any] | None) -> str:
-    """What self-learning added over the supervised vote, where both were held out."""
-    held = promise["held_out"] if promise else None
-    if held is None or held["self_learning"] is None:
-        return ""
-    before, after = held["initial"], held["self_learning"]
-    return (
-        f"self-learning: held out, {percent(after)} of {count(held['n'], 'labelled row')} wrong, "
-        f"{percent(before)} by the supervised vote alone (estimates)"
-    )
-
-
 def changed_words(summary: dict[str, Any]) -> str:
-    """How many labels self-learning changed, where what that is worth was not held out."""
+    """How many labels self-learning changed, and about what that is worth."""
     data = summary["data"]
     if not summary["rounds"]:
         return ""
-    return (
+    text = (
         f"self-learning changed {data['n_changed']:,} of the "
-        f"{count(data['n_unlabeled'], 'label')} of the supervised vote"
+        f"{count(data['n_unlabeled'], 'label')} of the first vote"
     )
+    if not data["n_changed"] or "gain" not in data:
+        return text
+    gain = {key: round(value) for key, value in data["gain"].items()}
+    more = f"about {abs(gain['value']):,} {'more' if gain['value'] > 0 else 'fewer'} are right than"
+    if gain["value"] == 0:
+        more = "about as many are right as"
+    limits = f"{gain['low']:+,} to {gain['high']:+,}".replace("-", "−")
+    return f"{text}: {more} before (estimate: {limits})"
 
 
 # --- the truth -------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from fewlabel._core.scikit import (
     indexable_rows,
     routed_fit_params,
     take_rows,
+    wants_numbers,
 )
 from fewlabel.assess.assessment import HeldOut, SelfLearned
 from fewlabel.assess.error_estimate import Labels
@@ -31,6 +32,7 @@ from fewlabel.assess.held_out import (
 )
 from fewlabel.chunks.local import as_rows
 from fewlabel.chunks.rows import Rows
+from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.selection.learner import EstimatorLearner, default_forest, warn_if_unweighted
 from fewlabel.selection.policies import Policy
 from fewlabel.self_learning.base import SelfLearner
@@ -55,7 +57,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
     policy : {"bound", "fixed", "curriculum"} or policy object, default="bound"
         Which rows to pseudo-label, see :mod:`fewlabel.selection.policies`.
     label_proba : {"supervised", "current", "uniform"} or array-like, default="supervised"
-        What stands for the unknown :math:`P(Y\mid x)` in the bound: the votes of the initial
+        What is used for the unknown :math:`P(Y\mid x)` in the bound: the votes of the initial
         supervised classifier (the paper's choice), those of the current one, 1/K, or given
         probabilities of shape (n_samples, n_classes).
     pseudo_weight : {"balanced", "uniform"}, default="balanced"
@@ -65,8 +67,9 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         How rows were chosen for labelling: at random, or some of each class. The estimate of the
         error then rests on class shares that are estimated from the votes.
     table : "auto", TableEncoder or None, default="auto"
-        Without an own ``estimator``, frames with texts, categories or dates become numbers by
-        :class:`fewlabel.TableEncoder`. An own estimator gets the rows as they are.
+        How frames with texts, categories or dates are encoded; "auto" takes
+        :class:`fewlabel.TableEncoder` if the estimator is a classifier of scikit-learn that wants
+        numbers. Pipelines and classifiers of other packages get the rows as they are.
     max_iter : int, optional
         At most this many rounds. By default until no row is left or none is selected.
     min_gain : float in [0, 1), default=0.01
@@ -112,7 +115,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         About how many of the labels are wrong: ``value`` with its 95 % limits ``low`` and ``high``,
         the number ``n`` of labelled rows behind it and what it ``assumes``.
     confidence_ : ndarray of shape (n_samples,)
-        The calibrated chance that each row's label is right; 1 for given labels.
+        The calibrated probability that each row's label is right; 1 for given labels.
     risk_bound_ : float
         The paper's bound TB, from calibrated votes: a bound of the **expected** error if
         ``label_proba_`` were true. May exceed 1. NaN without unlabelled rows.
@@ -220,9 +223,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
                     f"{', '.join(routed)}: no metadata can be passed with `unlabeled`."
                 )
             return self._fit_chunks(X, y, as_rows(unlabeled), sample_weight)
-        if self.estimator is None or isinstance(self.estimator, str):
-            X = self._encoded(X, y, reset=True)
-        X = self._checked_rows(X, reset=True)
+        X = self._checked_rows(self._encoded(X, y, reset=True), reset=True)
         codes = self._encode(X, y)
         weight = self._checked_weight(sample_weight, codes)
         seed, sample_seed = self._seeds()
@@ -237,6 +238,12 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
         X = X if reset else self._encoded(X, reset=False)
         check_features(self, X, reset=reset)
         return indexable_rows(X)
+
+    def _table_encoder(self, X: Any) -> TableEncoder | None:
+        own = self.estimator is not None and not isinstance(self.estimator, str)
+        if own and isinstance(self.table, str) and not wants_numbers(self.estimator):
+            return None
+        return super()._table_encoder(X)
 
     def _base_estimator(self, seed: int) -> Any:
         if self.estimator is None or isinstance(self.estimator, str):
@@ -273,10 +280,7 @@ class SelfLearningClassifier(MetaEstimatorMixin, SelfLearner):
     ) -> Self:
         """Algorithm 1 on labelled rows in memory and unlabelled rows in chunks."""
         seed, sample_seed = self._seeds()
-        if self.estimator is None or isinstance(self.estimator, str):
-            X, layout = self._encoded_chunks(X, rows, sample_seed)
-        else:
-            self.table_encoder_, layout = None, rows.layout_like(X)
+        X, layout = self._encoded_chunks(X, rows, sample_seed)
         X = self._checked_rows(X, reset=True)
         codes = self._codes_of_labeled(X, y)
         weight = None if sample_weight is None else check_weights(sample_weight, len(codes))

@@ -187,7 +187,7 @@ class LabelStatements:
 
     @property
     def confidence_(self) -> Floats:
-        """For each row of ``fit`` the calibrated chance that its label is right; 1 if given."""
+        """For each row of ``fit`` the calibrated probability that its label is right; 1: given."""
         confidence = np.ones(len(self._in_memory().labeled_iter_))
         confidence[self.labeled_iter_ != 0] = self.assessment_.confidence
         return confidence
@@ -240,7 +240,7 @@ class LabelStatements:
         return accepted
 
     def confidence(self, X: Any) -> Floats:
-        """The calibrated chance that :meth:`predict` is right, for each of these rows."""
+        """The calibrated probability that :meth:`predict` is right, for each of these rows."""
         return self.assessment_.promise.confidence(*self._initial_votes_and_labels(X))
 
     def _initial_votes_and_labels(self, X: Any) -> tuple[Floats, Ints]:
@@ -344,20 +344,26 @@ class LabelStatements:
 
     def next_rows(self, n: int = 20) -> NextRows:
         """Unlabelled rows whose label would teach most, with their votes; see :meth:`suggest`."""
-        unlabeled = np.flatnonzero(self._in_memory().labeled_iter_ != 0)
-        return NextRows.of(self.transduction_proba_[unlabeled], unlabeled, n)
+        known, sample = self._in_memory().labeled_iter_ == 0, self._unlabeled_sample
+        unlabeled = np.flatnonzero(~known)
+        if sample is None or not are_numbers(sample.X):  # nothing says which rows are alike
+            return NextRows.of(self.transduction_proba_[unlabeled], unlabeled, n)
+        places = np.r_[np.flatnonzero(known), unlabeled[sample.positions]]
+        rows = places[self._teaching(join_rows([self._labeled_rows[0], sample.X]), places, n)]
+        return NextRows.at(rows, self.transduction_proba_[rows])
 
     def suggest(self, n: int = 20, X: Any = None) -> Ints:
         """Rows of ``fit`` whose label would teach most, the best first.
+
+        Those that the labelling page asks for, without random rows and near-duplicates.
 
         Parameters
         ----------
         n : int, default=20
             At most this many rows.
         X : array-like, optional
-            The rows of ``fit``. With them no two of the suggested rows are near-duplicates, and
-            while there are fewer than three labels a class, rows typical of dense regions without a
-            label come before uncertain ones.
+            The rows of ``fit``, all of which may be chosen then. Without them the choice is among a
+            random sample of 1,000; of rows in chunks or that are no numbers, the smallest margins.
 
         Returns
         -------
@@ -371,18 +377,14 @@ class LabelStatements:
         """
         if X is None:
             return self.next_rows(n).rows
-        from fewlabel.labeling.choose import next_rows
-        from fewlabel.labeling.space import row_space
+        every = np.arange(len(self._in_memory().labeled_iter_))
+        return self._teaching(self._checked_rows(X, reset=False), every, n)
 
-        known = self._in_memory().labeled_iter_ == 0
-        return next_rows(
-            row_space(self._checked_rows(X, reset=False)),
-            self.transduction_proba_,
-            n,
-            known=known,
-            n_classes=len(self.classes_),
-            random_share=0.0,
-        ).rows
+    def _teaching(self, X: Any, places: Ints, n: int) -> Ints:
+        from fewlabel.labeling.choose import teaching_rows
+
+        known = self.labeled_iter_[places] == 0
+        return teaching_rows(X, self.transduction_proba_[places], n, known=known)
 
     def _in_memory(self) -> Self:
         check_is_fitted(self)

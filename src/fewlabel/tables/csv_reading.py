@@ -7,13 +7,11 @@ import csv
 import io
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel.encoding.frames import DELIMITER
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _DELIMITERS = ",;\t|"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -25,7 +23,6 @@ _BLOCK_BYTES = 64 * 2**20
 
 def read_csv(data: bytes, path: Path, kind: str, encoding: str) -> pa.Table:
     """A text table, every cell as it stands there."""
-    import pyarrow as pa
     from pyarrow import csv as pa_csv
 
     style: dict[bytes, str] = {MARK: "yes"} if data.startswith(BYTE_ORDER_MARK) else {}
@@ -46,7 +43,6 @@ def csv_options(
     names: list[str], delimiter: str, encoding: str, block_bytes: int
 ) -> dict[str, Any]:
     """How pyarrow shall read text: every cell as it stands there."""
-    import pyarrow as pa
     from pyarrow import csv as pa_csv
 
     return {

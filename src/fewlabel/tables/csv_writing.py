@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from fewlabel._core.optional import pa, pc
 
 CHUNK_ROWS = 50_000
 """Rows that are turned into Python objects at once."""
@@ -21,8 +20,6 @@ _RISKY = r"^([\s\pZ\pC]*[=@+\-＝＠＋－]|[\t\r\n])"
 
 def write_csv(table: pa.Table, file: IO[str], delimiter: str = ",", decimal: str = ".") -> None:
     """Write formula-safe CSV text; ``decimal`` comes before the decimals of typed numbers."""
-    import pyarrow as pa
-
     style: dict[str, Any] = {"delimiter": delimiter, "lineterminator": _LineFeeds.BREAK}
     names = formula_safe(_without_zeros(pa.array(table.column_names, pa.string()))).to_pylist()
     # At the very start of a file, a byte order mark would not be read as part of the first name.
@@ -52,8 +49,6 @@ class _LineFeeds:
 
 
 def _cells(column: pa.Array, decimal: str) -> list[Any]:
-    import pyarrow as pa
-
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
@@ -72,8 +67,6 @@ def _cells(column: pa.Array, decimal: str) -> list[Any]:
 
 def _without_zeros(column: pa.Array) -> pa.Array:
     """Text with the replacement character for zero bytes, with which a file is no text."""
-    from pyarrow import compute as pc
-
     return pc.replace_substring(column, "\0", "\ufffd")
 
 
@@ -91,8 +84,6 @@ def is_binary(kind: pa.DataType) -> bool:
 
 def python_cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """Cells as Python objects; as text where Python has none: moments of far years, bytes."""
-    import pyarrow as pa
-
     if is_binary(column.type):
         return [
             None if cell is None else cell.decode(errors="replace") for cell in column.to_pylist()
@@ -110,7 +101,6 @@ def python_cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 def _far_moments(column: pa.Array | pa.ChunkedArray) -> list[str | None]:
     """Moments of any year in ISO 8601; Arrow's own text is wrong beyond the year 32767."""
     import numpy as np
-    import pyarrow as pa
 
     kind = column.type
     unit: Any = "D" if pa.types.is_date32(kind) else "ms"
@@ -129,8 +119,6 @@ def formula_safe(column: pa.Array) -> pa.Array:
     line break. A sign alone and numbers such as -1.5, -1.234,50 and -$5 stay as they are: there is
     nothing to run in them.
     """
-    from pyarrow import compute as pc
-
     risky = pc.match_substring_regex(column, _RISKY)
     number = pc.match_substring_regex(column, _NUMBER)
     disarmed = pc.binary_join_element_wise("'", column, "")

@@ -10,7 +10,7 @@ import copy
 import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.atomic import replaced
 from fewlabel._core.errors import UserError, shorten
+from fewlabel._core.optional import pa
 from fewlabel.assess.assessment import FitAssessment
 from fewlabel.assess.promise import Promise, error_from_dict
 from fewlabel.bounds.votes import vote_matrix
@@ -27,9 +28,6 @@ from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.encoding.plan import require_name
 from fewlabel.tables.allowed_types import CLASSES
 from fewlabel.tables.model_archive import read_archive, refused, write_archive
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # What training leaves in a voter and votes on new rows do not need: a graph of all rows, their
 # labels, the models on the way to the last one.
@@ -320,8 +318,6 @@ def _model_of(content: Any, path: Path) -> TableModel:
 
 def _check_model(model: TableModel) -> None:
     """Label a row of empty cells: what does not fit together is found now, not in a table."""
-    import pyarrow as pa
-
     if not isinstance(model.summary, dict) or not isinstance(model.facts, dict):
         raise TypeError("no summary")
     if model.encoder is None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fewlabel._core.errors import UserError, shorten
+from fewlabel._core.optional import pa
 from fewlabel.encoding.cells import NOTATIONS
 from fewlabel.encoding.frames import DECIMAL, DELIMITER
 from fewlabel.tables.csv_reading import (
@@ -24,22 +25,9 @@ from fewlabel.tables.csv_reading import (
     read_csv,
 )
 from fewlabel.tables.csv_writing import write_csv
-from fewlabel.tables.typed_formats import (
-    read_excel,
-    read_feather,
-    read_json,
-    read_jsonl,
-    read_parquet,
-    write_excel,
-    write_feather,
-    write_json,
-    write_jsonl,
-    write_parquet,
-)
+from fewlabel.tables.typed_formats import READERS, WRITERS
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from fewlabel.encoding.columns import Column
 
 FORMATS = {
@@ -67,20 +55,6 @@ _ELSEWHERE = {
     ".dta": "a Stata",
     ".pkl": "a pickle",
     ".zip": "a zip",
-}
-_READERS = {
-    "json": read_json,
-    "jsonl": read_jsonl,
-    "parquet": read_parquet,
-    "feather": read_feather,
-    "excel": read_excel,
-}
-_WRITERS = {
-    "json": write_json,
-    "jsonl": write_jsonl,
-    "parquet": write_parquet,
-    "feather": write_feather,
-    "excel": write_excel,
 }
 _MAGIC = {
     b"PAR1": "parquet",
@@ -133,7 +107,7 @@ def _read_as(kind: str, data: bytes, path: Path, encoding: str) -> pa.Table:
         return read_csv(data, path, kind, encoding)
     if kind in ("json", "jsonl"):
         data = as_utf8(data, path, encoding)
-    return _READERS[kind](data, shorten(path))
+    return READERS[kind](data, shorten(path))
 
 
 def _file(path: Path) -> tuple[str, bytes]:
@@ -183,8 +157,6 @@ def _opener(compression: str) -> Callable[..., IO[bytes]]:
     import lzma
 
     def zstandard(path: Path, mode: str) -> Any:
-        import pyarrow as pa
-
         if mode == "rb":
             return pa.CompressedInputStream(pa.OSFile(str(path), "rb"), "zstd")
         return pa.CompressedOutputStream(pa.OSFile(str(path), "wb"), "zstd")
@@ -206,8 +178,6 @@ def decompressed(file: Any, path: Path) -> IO[bytes]:
     """An open file, or the name of a local one, that gives what was compressed."""
     compression = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else ""
     if compression == ".zst" and not isinstance(file, str):
-        import pyarrow as pa
-
         return pa.CompressedInputStream(pa.PythonFile(file), "zstd")
     if not compression and not isinstance(file, str):
         opened: IO[bytes] = file
@@ -252,8 +222,8 @@ def write_table(table: pa.Table, path: Path, kind: str, compression: str = "") -
 
 def write_to(table: pa.Table, file: IO[bytes], kind: str) -> None:
     """Write a table to an open file, see :func:`write_table`."""
-    if kind in _WRITERS:
-        _WRITERS[kind](_without_style(table), file)
+    if kind in WRITERS:
+        WRITERS[kind](_without_style(table), file)
         return
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     if MARK in (table.schema.metadata or {}):

@@ -7,19 +7,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel.chunks.files import PARQUET, find_files, is_address, is_pattern, open_file
 from fewlabel.chunks.source import CHUNK_ROWS, unreadable
 from fewlabel.encoding.cells import plain_column
 from fewlabel.tables.csv_reading import check_names, csv_options, explained_csv, table_header
-from fewlabel.tables.reading import COMPRESSIONS, FORMATS, decompressed
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from fewlabel.tables.reading import COMPRESSIONS, decompressed, table_format
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
+ENDINGS = (*PARQUET, *TEXT, *(text + packed for text in TEXT for packed in COMPRESSIONS))
 _BLOCK_BYTES = 16 * 2**20  # of text that is parsed at once: a few hundred thousand cells
 _START_BYTES = 2**20  # in which the header must stand
 
@@ -51,14 +50,13 @@ class TableFiles:
     @classmethod
     def of(cls, source: str, *, encoding: str = "utf-8") -> TableFiles:
         """The files that a path, a pattern or an address stands for, or a :class:`UserError`."""
-        endings = (*PARQUET, *TEXT, *(t + c for t in TEXT for c in COMPRESSIONS))
         try:
-            names = find_files(source, endings)
+            names = find_files(source, ENDINGS)
         except OSError as error:
             raise UserError(
                 f"'{shorten(source)}' cannot be read ({error}).", "Check it."
             ) from error
-        strange = [name for name in names if not name.lower().endswith(endings)]
+        strange = [name for name in names if not name.lower().endswith(ENDINGS)]
         if strange:
             raise UserError(
                 f"'{shorten(strange[0])}' cannot be read in pieces.",
@@ -92,7 +90,6 @@ class TableFiles:
                     yield name, as_table(chunk)
 
     def _parquet(self, name: str) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
         from pyarrow import parquet
 
         try:
@@ -102,10 +99,9 @@ class TableFiles:
             raise unreadable(name, error) from error
 
     def _text(self, name: str) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
         from pyarrow import csv as pa_csv
 
-        kind = FORMATS[_ending(name)]
+        kind, _ = table_format(Path(name))
         with self._opened(name) as file:
             start = file.read(_START_BYTES)
         if not start:
@@ -130,15 +126,8 @@ class TableFiles:
         return [name for name in self.names if not is_address(name)]
 
 
-def _ending(name: str) -> str:
-    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
-    return suffixes[-2] if suffixes[-1] in COMPRESSIONS else suffixes[-1]
-
-
 def as_table(raw: Any) -> pa.Table:
     """A chunk as a table whose columns are kept in one way, whatever its file does."""
-    import pyarrow as pa
-
     table = pa.Table.from_batches([raw]) if isinstance(raw, pa.RecordBatch) else raw
     columns = [c if pa.types.is_null(c.type) else plain_column(c) for c in table.columns]
     return pa.Table.from_arrays(columns, table.column_names)
@@ -146,8 +135,6 @@ def as_table(raw: Any) -> pa.Table:
 
 def joined(tables: list[pa.Table], title: str) -> pa.Table:
     """Tables with the same columns, one after the other: by name, numbers of any width."""
-    import pyarrow as pa
-
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
@@ -174,9 +161,7 @@ def in_pieces(source: Path, wanted: bool | None) -> bool:
                 "Leave --no-stream out.",
             )
         return True
-    streams = source.name.lower().endswith(
-        (*PARQUET, *TEXT, *(t + c for t in TEXT for c in COMPRESSIONS))
-    )
+    streams = source.name.lower().endswith(ENDINGS)
     if wanted and not streams:
         raise UserError(
             f"'{shorten(source)}' cannot be read in pieces.",

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._core.errors import UserError, shorten
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from fewlabel._core.optional import pa, pc
 
 MAX_CLASSES = 1_000
 # More different numbers than that are measurements: whole ones, and others.
@@ -41,9 +39,6 @@ def target_labels(
     -------
     labels : ndarray of object
     """
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
@@ -71,17 +66,12 @@ def target_labels(
 
 def _without(text: pa.ChunkedArray, marks: Sequence[str]) -> pa.ChunkedArray:
     """The texts with null for those that mark an unlabelled row."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     marked = pc.is_in(text, value_set=pa.array([*marks, None], pa.string()))
     return pc.if_else(marked, None, text)
 
 
 def type_of(column: pa.ChunkedArray) -> str:
     """The name of a target's type, by which :func:`typed_labels` gives it back."""
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_dictionary(kind):
         return f"dictionary of {kind.value_type}"
@@ -102,8 +92,6 @@ def typed_labels(labels: NDArray[Any], kind: str) -> pa.Array:
     -------
     pyarrow.Array
     """
-    import pyarrow as pa
-
     texts = pa.array(labels, pa.string())
     try:
         column = texts.cast(pa.type_for_alias(kind.removeprefix("dictionary of ")))

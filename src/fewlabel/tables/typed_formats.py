@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any
 
 from fewlabel._core.errors import UserError, listing, shorten
+from fewlabel._core.optional import pa
 from fewlabel.tables.csv_writing import CHUNK_ROWS, formula_safe, python_cells
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # One row may be as long as a block of the parser.
 _BLOCK_BYTES = 64 * 2**20
@@ -21,7 +19,6 @@ _BLOCK_BYTES = 64 * 2**20
 
 def read_jsonl(data: bytes, name: str) -> pa.Table:
     """Objects, one in each line."""
-    import pyarrow as pa
     from pyarrow import json as pa_json
 
     try:
@@ -68,29 +65,24 @@ def read_json(data: bytes, name: str) -> pa.Table:
 
 def read_parquet(data: bytes, name: str) -> pa.Table:
     """Parquet."""
-    import pyarrow as pa
     from pyarrow import parquet
 
-    try:
-        table = parquet.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise UserError(
-            f"'{name}' is not a readable Parquet file: {shorten(error, 120)}.",
-            "Check that it was copied completely.",
-        ) from error
-    return _flat(table, name)
+    return _of_arrow(parquet.read_table, "Parquet", data, name)
 
 
 def read_feather(data: bytes, name: str) -> pa.Table:
     """Feather, which is Arrow's own file format."""
-    import pyarrow as pa
     from pyarrow import feather
 
+    return _of_arrow(feather.read_table, "Feather", data, name)
+
+
+def _of_arrow(read: Callable[..., pa.Table], kind: str, data: bytes, name: str) -> pa.Table:
     try:
-        table = feather.read_table(pa.BufferReader(data))
+        table = read(pa.BufferReader(data))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UserError(
-            f"'{name}' is not a readable Feather file: {shorten(error, 120)}.",
+            f"'{name}' is not a readable {kind} file: {shorten(error, 120)}.",
             "Check that it was copied completely.",
         ) from error
     return _flat(table, name)
@@ -134,8 +126,6 @@ def _openpyxl() -> Any:
 
 def _of_rows(names: list[str], rows: Sequence[Sequence[Any]]) -> pa.Table:
     """Cells of Python's types by column; where they differ, their texts."""
-    import pyarrow as pa
-
     columns = []
     for i in range(len(names)):
         cells = [row[i] if i < len(row) else None for row in rows]
@@ -147,8 +137,6 @@ def _of_rows(names: list[str], rows: Sequence[Sequence[Any]]) -> pa.Table:
 
 
 def _flat(table: pa.Table, name: str) -> pa.Table:
-    import pyarrow as pa
-
     nested = [field.name for field in table.schema if pa.types.is_nested(field.type)]
     if nested:
         raise UserError(
@@ -161,15 +149,13 @@ def _flat(table: pa.Table, name: str) -> pa.Table:
 # --- writing ----------------------------------------------------------------------------------
 
 
-def write_parquet(table: pa.Table, file: IO[bytes]) -> None:
-    """Parquet."""
+def _write_parquet(table: pa.Table, file: IO[bytes]) -> None:
     from pyarrow import parquet
 
     parquet.write_table(table, file)
 
 
-def write_feather(table: pa.Table, file: IO[bytes]) -> None:
-    """Feather."""
+def _write_feather(table: pa.Table, file: IO[bytes]) -> None:
     from pyarrow import feather
 
     feather.write_feather(table, file)
@@ -191,8 +177,6 @@ def write_json(table: pa.Table, file: IO[bytes]) -> None:
 
 def write_excel(table: pa.Table, file: IO[bytes]) -> None:
     """A workbook of one sheet; texts that would be run are disarmed."""
-    import pyarrow as pa
-
     book = _openpyxl().Workbook(write_only=True)
     sheet = book.create_sheet("table")
     sheet.append(formula_safe(pa.array(table.column_names, pa.string())).to_pylist())
@@ -222,3 +206,22 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
         for cells in zip(*map(python_cells, batch.columns)):
             yield dict(zip(names, cells))
+
+
+READERS = {
+    "json": read_json,
+    "jsonl": read_jsonl,
+    "parquet": read_parquet,
+    "feather": read_feather,
+    "excel": read_excel,
+}
+"""From the bytes of a file, and its name for messages, to a table."""
+
+WRITERS = {
+    "json": write_json,
+    "jsonl": write_jsonl,
+    "parquet": _write_parquet,
+    "feather": _write_feather,
+    "excel": write_excel,
+}
+"""Of a table to an open file."""
