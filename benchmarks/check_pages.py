@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks import (
     competitors,
     competitors_page,
+    hardening,
     labeling,
     labeling_page,
     mixed_vote,
@@ -32,7 +33,7 @@ DOCS = Path("docs")
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Each page with the text that it should hold (for docs/scaling.md: a part of it)."""
+    """Each page with the text that it should hold (of some of them: a part)."""
     found = read_records(RESULTS)
     yield DOCS / "reproduction.md", page_text(Scope(), found, "reproduction")
     times = json.loads(competitors.SCALING.read_text(encoding="utf-8"))
@@ -42,6 +43,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     fits = [fit for fit in records(promise.RECORDS) if "truth" in fit]
     yield DOCS / "promise.md", promise_page.page(fits)
     yield DOCS / "labeling.md", labeling_page.tables(records(labeling.RECORDS))
+    yield hardening.PAGE, hardening.table(records(hardening.RECORDS))
     log = scaling.Log(scaling.RECORDS)
     for make in scaling.TABLES.values():
         yield DOCS / "scaling.md", make(log)
