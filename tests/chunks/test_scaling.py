@@ -35,22 +35,25 @@ def test_accuracy_compares_the_same_splits(tmp_path):
 def test_measurements_are_recorded_once_and_become_tables(tmp_path):
     pytest.importorskip("distributed", reason="needs pip install 'fewlabel[scale]'")
     log = scaling.Log(tmp_path / "records.jsonl")
-    voters = ["semi_lda", "s3vm"]
+    voters = scaling.FAST
     for _ in range(2):
         scaling.cost(log, 1_500, 200, voters)
-        scaling.memory(log, [1_500, 3_000], ["lda"], tmp_path, 1_500)
+        scaling.memory(log, [1_500, 3_000], voters, tmp_path, 1_500)
+        scaling.agreement(log, 1_500, ["lda"], 1, tmp_path)
         scaling.workers(log, 1_500, [1], ["lda"], tmp_path)
     records = _page.records(log.path)
     assert [record["part"] for record in records] == [
         *["cost"] * 4,
         *["memory"] * 3,
-        *["workers", "tasks"],
+        *["agreement", "workers", "tasks"],
     ]
     fits = [record for record in records if record["part"] == "memory"]
     assert fits[0]["error"] == pytest.approx(fits[1]["error"], abs=0.02)  # on disk, in memory
+    assert records[-3]["equal_labels"] == 1
+    assert records[-3]["largest_difference"] < 1e-12
     for make in scaling.TABLES.values():
         assert make(log).startswith("| ")
-    assert "A projection, not a measurement" in scaling.projection_table(log)
+    assert "A projection, not a measurement" in scaling.TABLES["projection"](log)
 
 
 def test_every_table_of_the_page_is_that_of_the_records():

@@ -307,9 +307,8 @@ class LabelStatements:
         statement : Audit
             "at most 4.1 % of the 1,581 accepted labels are wrong (guaranteed …)".
         """
-        what = "labels" if max_error is None else "accepted labels"
-        labelled = self._audited(max_error)
-        return labelled.audit(rows, labels, confidence=confidence, plan=plan, what=what)
+        how = {"plan": plan, "what": "labels" if max_error is None else "accepted labels"}
+        return self._audited(max_error).audit(rows, labels, confidence=confidence, **how)
 
     def _audited(self, max_error: float | None) -> AuditedLabels:
         rows: Bools = self._in_memory().labeled_iter_ != 0
