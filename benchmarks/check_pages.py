@@ -15,6 +15,7 @@ from benchmarks import (
     any_table,
     competitors,
     competitors_page,
+    hardening,
     labeling,
     labeling_page,
     mixed_vote,
@@ -37,7 +38,7 @@ DOCS = Path("docs")
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Each page with the text that it should hold (for docs/scaling.md: a part of it)."""
+    """Each page with the text that it should hold (of some of them: a part)."""
     found = read_records(RESULTS)
     yield DOCS / "reproduction.md", page_text(Scope(), found, "reproduction")
     times = json.loads(competitors.SCALING.read_text(encoding="utf-8"))
@@ -52,6 +53,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield self_learning_gain.PAGE, self_learning_gain.page(records(self_learning_gain.RECORDS))
     race = records(peers.RECORDS)
     yield Path("README.md"), peers_page.sentence(race, peers.OURS[0])
+    yield hardening.PAGE, hardening.table(records(hardening.RECORDS))
     log = scaling.Log(scaling.RECORDS)
     for make in scaling.TABLES.values():
         yield DOCS / "scaling.md", make(log)

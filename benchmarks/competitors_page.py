@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -100,10 +101,10 @@ def _short(c: Cell) -> str:
 
 
 def _reasons(found: dict[str, Record]) -> list[str]:
-    """One item for each cell that is far from the paper's, with our figures filled in."""
-    lines = []
-    for dataset in SETS:
-        for method in COLUMNS:
+    """One item for each reason, with the cells that are far from the paper's."""
+    cells: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for method in COLUMNS:
+        for dataset in SETS:
             c = _cell(found, dataset, method)
             if not c.far:
                 continue
@@ -113,9 +114,8 @@ def _reasons(found: dict[str, Record]) -> list[str]:
                     f"say why in competitors_reasons.py."
                 )
             text = _fill(REASONS[dataset, method], found, dataset, c.n)
-            title = PAPER_SETS[dataset].title
-            lines.append(f"- **{title}, {method}** ({_beside(c)}): {text}")
-    return lines
+            cells[method, text].append(f"{PAPER_SETS[dataset].title} ({_beside(c)})")
+    return [f"- **{name}** on {', '.join(sets)}: {text}" for (name, text), sets in cells.items()]
 
 
 def _beside(c: Cell) -> str:

@@ -56,7 +56,7 @@ _COUNTS = ("tests", "skipped", "failures", "errors")
 def table(records: list[dict[str, Any]]) -> str:
     """Commands, what they tried and what they found; of runs that were repeated, the last."""
     rows = [*_fuzz(records), *_kill(records), *_mutation(records), *_matrix(records)]
-    return _page.table(rows)
+    return _page.table(rows) if rows else "No run has been recorded."
 
 
 def _last(records: list[dict[str, Any]], part: str, *keys: str) -> list[dict[str, Any]]:

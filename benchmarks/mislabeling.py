@@ -70,8 +70,8 @@ def one_split(name: str, trial: int, data_dir: str | None) -> tuple[list[Row], l
     classifier = SelfLearningClassifier(random_state=trial, n_jobs=1).fit(data.X, y)
     unlabeled = np.flatnonzero(y == -1)
     error = float(np.mean(classifier.transduction_[unlabeled] != data.y[unlabeled]))
-    raw = gather(classifier, data.X, y, calibrate=False)
-    calibrated = gather(classifier, data.X, y)
+    raw = gather(classifier, calibrate=False)
+    calibrated = gather(classifier)
     labeled = np.flatnonzero(y != -1)
     cross_fitted = cross_fitted_votes(classifier.initial_estimator_, data.X[labeled], y[labeled])
     judged = can_be_judged(np.searchsorted(classifier.classes_, y[labeled]))  # as `gather` does

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fewlabel.assess.calibration import calibrated, calibrated_by
 from fewlabel.assess.error_estimate import ErrorEstimate, assess_labels
-from fewlabel.assess.limits import kish_size, of_finite_population, share_limits
+from fewlabel.assess.limits import about_percent, kish_size, of_finite_population, share_limits
 from fewlabel.assess.out_of_sample import mix_held_out, out_of_sample_errors, wrong_rows
 from fewlabel.assess.prevalence import (
     DRAWN_LIMITS,
@@ -178,6 +178,11 @@ def test_sampled_prevalence_is_the_powered_mean(n, n_unlabeled, n_classes, seed)
 
 
 # --- the estimate -----------------------------------------------------------------------------
+
+
+def test_percentages_below_two_have_a_digit_more():
+    shares = (0.0004, 0.0005, 0.0123, 0.0194, 0.0196, 0.03, 0.052)
+    assert [about_percent(share) for share in shares] == ["0", "0.1", "1.2", "1.9", "2", "3", "5"]
 
 
 def test_text():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 
@@ -165,21 +166,24 @@ def test_an_empty_partition_has_no_rows_and_no_harm(client, tmp_path):
     assert len(results(tmp_path / "labels")) == len(X) - L
 
 
-def set_version(version):
-    import fewlabel
-
-    before, fewlabel.__version__ = fewlabel.__version__, version
+def set_version(package, version):
+    module = importlib.import_module(package)
+    before, module.__version__ = module.__version__, version
     return before
 
 
-def test_workers_with_another_version(client, tmp_path):
-    before = next(iter(client.run(set_version, "0.0.1").values()))
+@pytest.mark.parametrize(
+    ("package", "named"),
+    [("fewlabel", "fewlabel"), ("sklearn", "scikit-learn"), ("numpy", "(?i:numpy)")],
+)
+def test_workers_with_another_version(package, named, client, tmp_path):
+    before = next(iter(client.run(set_version, package, "0.0.1").values()))
     rows = DaskRows(array(), client, out=tmp_path / "labels")
     try:
-        with pytest.raises(VersionError, match=r"fewlabel 0\.0\.1 instead of .*No results were"):
+        with pytest.raises(VersionError, match=rf"{named} 0\.0\.1 instead of .*No results were"):
             learner("lda").fit(X[:L], Y[:L], unlabeled=rows)
     finally:
-        client.run(set_version, before)
+        client.run(set_version, package, before)
     assert list(tmp_path.iterdir()) == []
 
 

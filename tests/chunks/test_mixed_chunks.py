@@ -166,6 +166,17 @@ def test_graphs_are_those_of_memory(tmp_path):
     assert SAMPLE_ROWS == ANCHORS  # one size for memory, disk and cluster
 
 
+def test_frames_of_single_precision_stay_so(tmp_path):
+    frame = pd.DataFrame(X, columns=list("abcde")).astype(np.float32)
+    rows = UnlabeledRows([frame[L:300], frame[300:]], out=tmp_path / "labels")
+    clf = learner(voters=["svm"]).fit(frame[:L], Y[:L], unlabeled=rows)
+    same = learner(voters=["svm"]).fit(frame, np.where(np.arange(len(X)) < L, Y, -1))
+    kinds = [one.estimator_.estimators[0].model.support_vectors_ for one in (clf, same)]
+    np.testing.assert_allclose(*kinds, rtol=0, atol=1e-12)
+    votes = results(tmp_path / "labels")[[f"vote_{c}" for c in clf.classes_]].to_numpy()
+    np.testing.assert_allclose(votes, same.transduction_proba_[L:], rtol=0, atol=1e-12)
+
+
 def test_tables_are_encoded_by_a_sample(tmp_path):
     table = pd.DataFrame(X[:, :2], columns=["a", "b"])
     table["c"] = np.array(["north", "east", "south", "west"])[Y]

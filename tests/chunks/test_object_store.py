@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from sklearn.datasets import make_blobs
 
 from fewlabel import FewLabelClassifier, UnlabeledRows
 from fewlabel.chunks.files import find_files, parquet_files
+from support.cli_tools import COMMAND, environment
 
 fsspec = pytest.importorskip("fsspec", reason="needs pip install 'fewlabel[scale]'")
 pytest.importorskip("pyarrow")
@@ -94,3 +97,47 @@ def test_a_bucket_of_s3(s3, tmp_path):
     rows = UnlabeledRows([TABLE[L:150], TABLE[150:]], out=tmp_path / "local")
     FewLabelClassifier(["lda"], random_state=0).fit(TABLE[:L], Y[:L], unlabeled=rows)
     assert found == pd.read_parquet(tmp_path / "local").sort_values("row")["label"].tolist()
+
+
+def table_with_labels() -> pd.DataFrame:
+    """All rows, of which the first have a name in the column "kind"."""
+    names = np.array(["calm", "wild", "odd"])[Y]
+    return TABLE.assign(kind=pd.Series(names).where(np.arange(len(Y)) < L))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_the_command_line_reads_a_bucket(s3, tmp_path):
+    pytest.importorskip("typer")
+    store, table = fsspec.filesystem("s3"), table_with_labels()
+    (tmp_path / "local").mkdir()
+    for name, part in {"0.parquet": table[:150], "1.parquet": table[150:]}.items():
+        part.to_parquet(tmp_path / "local" / name, index=False)
+        store.pipe(f"bucket/customers/{name}", (tmp_path / "local" / name).read_bytes())
+    for source, out in (("s3://bucket/customers", "far"), ("local", "near")):
+        options = ["--target", "kind", "--learner", "forest", "--jobs", "1"]
+        run(tmp_path, "fit", source, *options, "--out", out, "--model", f"{out}.skops")
+    run(tmp_path, "predict", "far.skops", "s3://bucket/customers/*.parquet", "--out", "again")
+    far, near, again = (pd.read_parquet(tmp_path / name) for name in ("far", "near", "again"))
+    pd.testing.assert_frame_equal(far, near)
+    assert (far["kind_label"][:L] == table["kind"][:L]).all()
+    assert np.mean(again["kind_label"] == np.array(["calm", "wild", "odd"])[Y]) > 0.9
+    answer = command(tmp_path, "fit", "s3://bucket/nothing", "--target", "kind")
+    assert answer.returncode == 1
+    assert "Traceback" not in answer.stderr
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def run(folder: Path, *arguments: str) -> None:
+    answer = command(folder, *arguments)
+    assert answer.returncode == 0, answer.stderr

@@ -66,3 +66,14 @@ def test_every_table_of_the_page_is_that_of_the_records():
         if name in scaling.TABLES:
             assert block[1].strip() == scaling.TABLES[name](log).strip()
     assert "benchmarks.scaling --write docs/scaling.md" in makefile
+
+
+def test_every_fault_of_the_page_has_a_test():
+    faults = PAGE.read_text(encoding="utf-8").partition("**When something breaks.**")[2]
+    lines = [line for line in faults.partition("\n\n**")[0].splitlines() if line.startswith("| ")]
+    names = [re.findall(r"`(test_\w+)`", line) for line in lines[1:]]
+    assert len(names) > 10
+    assert all(names)
+    files = ("chunks/test_dask_rows.py", "chunks/test_dask_mixed.py", "cli/test_folders.py")
+    code = "".join((ROOT / "tests" / name).read_text(encoding="utf-8") for name in files)
+    assert not {name for line in names for name in line if f"def {name}(" not in code}

@@ -108,7 +108,7 @@ def accept_with_audit(
     wrong : array-like of bool
         Whether each audited label was wrong.
     max_error : float, default=0.05
-        The share of wrong labels that one can live with.
+        The share of wrong labels that is allowed.
     delta : float, default=0.05
         Probability, over the draw, with which the guarantee may fail.
 

@@ -57,7 +57,7 @@ def checks_needed(
     rows : int
         Number of labels.
     max_error : float
-        The goal: the share of wrong labels that one can live with.
+        The goal: the share of wrong labels that is allowed.
     expected_error : float, default=0.0
         The share that is expected to be wrong, below the goal. With 0 the answer is the smallest
         number of checks that can reach the goal at all.

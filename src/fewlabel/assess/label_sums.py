@@ -19,7 +19,7 @@ from fewlabel.assess.calibration import Confidence
 from fewlabel.assess.promise import Promise
 
 MAX_ERRORS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3)
-"""Errors that one may want to live with; the report's slider goes over them."""
+"""Errors that one may want to allow; the report's slider goes over them."""
 
 N_BINS = 20
 """Bins of the confidence."""

@@ -22,7 +22,7 @@ _MOST_STEPS = 1_000
 
 @dataclass(frozen=True, eq=False)
 class Promise:
-    """Confidence in labels, and which of them to accept for an error that one can live with.
+    """Confidence in labels, and which of them to accept for an error that is allowed.
 
     Attributes
     ----------

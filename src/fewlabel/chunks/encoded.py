@@ -63,4 +63,7 @@ class NumberLayout(_LayoutOfNumbers):
         X, rows = self.layout.conform(raw)
         if hasattr(X, "dtype") and X.dtype.kind == "f":
             return X, rows
-        return np.asarray(X, dtype=np.float64), rows
+        # As in memory: frames of single precision stay so. A machine's vote can turn on a rounding.
+        kinds = list(getattr(X, "dtypes", ()))
+        single = bool(kinds) and all(kind == np.float32 for kind in kinds)
+        return np.asarray(X, dtype=np.float32 if single else np.float64), rows

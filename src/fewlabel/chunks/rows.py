@@ -33,7 +33,7 @@ class Rows(ABC):
     truth : str, optional
         Column with true labels as far as they are known: used to check the result only.
     max_error : float, default=0.05
-        The share of wrong labels that one can live with: labels are accepted for it.
+        The share of wrong labels that is allowed: labels are accepted for it.
     resolution : int, optional
         Bins for the votes of each class. By default statistics are exact up to 4,096 distinct
         votes a class (a forest of fully grown trees has one more than it has trees) and have

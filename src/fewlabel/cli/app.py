@@ -157,7 +157,7 @@ def predict(
     accept_error: Annotated[
         str | None,
         typer.Option(
-            help="Share of wrong labels to live with.",
+            help="Share of wrong labels that you allow.",
             metavar="SHARE",
             show_default="that of the fit",
         ),

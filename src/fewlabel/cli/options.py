@@ -78,7 +78,7 @@ Unlabeled = Annotated[
 Learner = Annotated[
     Literal["mixed", "forest"] | None,
     typer.Option(
-        help="Who votes: several families of classifiers with learned weights, or the paper's "
+        help="What learns: several families of classifiers with learned weights, or the paper's "
         "random forest.",
         show_default="mixed",
     ),
@@ -178,7 +178,7 @@ Votes = Annotated[
 AcceptError = Annotated[
     str | None,
     typer.Option(
-        help="Share of wrong labels to live with: labels are accepted for it.",
+        help="Share of wrong labels that you allow: labels are accepted for it.",
         metavar="SHARE",
         show_default="5%",
     ),
@@ -202,7 +202,7 @@ AuditOut = Annotated[
 ]
 Every = Annotated[bool, typer.Option("--all", help="Audit all labels, not the accepted ones only.")]
 ConfidenceLevel = Annotated[str, typer.Option("--confidence", help="Of the guarantee.")]
-Goal = Annotated[str | None, typer.Option(help="Share of wrong labels to live with, such as 5%.")]
+Goal = Annotated[str | None, typer.Option(help="Share of wrong labels that you allow, such as 5%.")]
 Sequential = Annotated[
     bool,
     typer.Option(
@@ -219,7 +219,7 @@ LabelTarget = Annotated[
     typer.Option(help="Column with the labels, empty or not.", autocompletion=complete_columns),
 ]
 LabelGoal = Annotated[
-    str, typer.Option("--goal", help="Share of wrong labels to live with: when to stop.")
+    str, typer.Option("--goal", help="Share of wrong labels that you allow: when to stop.")
 ]
 LabelClass = Annotated[
     list[str] | None,

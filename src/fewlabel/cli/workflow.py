@@ -50,7 +50,7 @@ MAX_TRAIN = 100_000
 The mixed vote has its own, see :class:`FewLabelClassifier`."""
 
 ACCEPT_ERROR = 0.05
-"""Share of wrong labels to live with, if nobody names another."""
+"""Share of wrong labels that is allowed, if nobody names another."""
 
 _CELLS_SHOWN = 8
 
@@ -63,7 +63,7 @@ class FitOptions:
     own budget, and 0 is none. ``unlabeled`` marks unlabelled rows besides empty cells; None is
     nothing, but then labels that look like such a mark are refused. ``classes``: numbers of many
     values are classes; ``fold_labels``: see :func:`fewlabel.tables.target_column.fold_labels`.
-    ``accept_error``: the share of wrong labels that one can live with; None is 5 %. ``per_class``:
+    ``accept_error``: the share of wrong labels that is allowed; None is 5 %. ``per_class``:
     some rows of each class were labelled, not a random sample. ``scoring``, ``priors``: see
     :class:`FewLabelClassifier`. ``votes``: add the calibrated chance of each class.
     """
@@ -94,14 +94,14 @@ class FitOptions:
 
     @property
     def max_error(self) -> float:
-        """The share of wrong labels that one can live with."""
+        """The share of wrong labels that is allowed."""
         return ACCEPT_ERROR if self.accept_error is None else self.accept_error
 
 
 class PredictOptions(NamedTuple):
     """How to label a new table; see ``fewlabel predict --help``.
 
-    ``max_error``: the share of wrong labels that one can live with; None is that of the fit.
+    ``max_error``: the share of wrong labels that is allowed; None is that of the fit.
     ``votes``: add the calibrated chance of each class.
     """
 

@@ -41,7 +41,7 @@ class Lesson:
     n_classes : int
         Classes that are known to exist, with or without a label.
     goal : float
-        The share of wrong labels that one can live with.
+        The share of wrong labels that is allowed.
     seed : int
     until : int
         The last answer that it contains.

@@ -45,7 +45,7 @@ class LabelingSession:
     classes : sequence of str
         Classes to choose from, besides those of the table and those that people add.
     goal : float
-        The share of wrong labels that one can live with.
+        The share of wrong labels that is allowed.
     given_random : bool, default=False
         Whether the rows that the table labels are a random sample of it.
     random_share : float, default=0.25

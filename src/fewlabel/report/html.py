@@ -96,7 +96,7 @@ def _reading(summary: dict[str, Any], point: dict[str, Any]) -> dict[str, str]:
         "proof": words.proof_words(point),
         "fewest": "–" if point["checks"] is None else f"{point['checks_if_none_wrong']:,}",
         "spoken": (
-            f"{words.goal(point['max_error'])} wrong labels to live with: {n} rows accepted, "
+            f"{words.goal(point['max_error'])} wrong labels allowed: {n} rows accepted, "
             f"{expected if point['n'] else 'none'} of them wrong"
         ),
     }

@@ -76,7 +76,7 @@ def _curve(summary: dict[str, Any]) -> str:
         ]
         for point in (summary["promise"] or {"curve": []})["curve"]
     ]
-    head = ["error to live with", "rows accepted", "about wrong", "lowest confidence"]
+    head = ["error allowed", "rows accepted", "about wrong", "lowest confidence"]
     table = _table([*head, "random checks to prove it"], rows)
     words = proof_words(summary["promise"]["accepted"]) if rows else ""
     return f"{table}\n\nFor the accepted labels: {text(words)}." if rows else ""

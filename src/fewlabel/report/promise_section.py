@@ -14,7 +14,7 @@ from fewlabel.report.fit_view import FitView
 
 
 def promise_of(view: FitView) -> dict[str, Any]:
-    """The error estimate, the accepted labels, and the same for other errors to live with."""
+    """The error estimate, the accepted labels, and the same for other errors."""
     assessment: FitAssessment = view.clf.assessment_
     curve = [_point(view, level) for level in range(len(view.rule.max_errors))]
     return {

@@ -48,7 +48,7 @@ def summarize(
     y_true : array-like of shape (n_samples,), optional
         True labels as far as known; None or NaN elsewhere.
     max_error : float, default=0.05
-        The share of wrong labels that one can live with.
+        The share of wrong labels that is allowed.
     title : str, optional
     data : dict, optional
         Where the rows came from: ``source``, ``target``, ``columns``.

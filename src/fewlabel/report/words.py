@@ -1,4 +1,4 @@
-"""The sentences of the report: what was learned, how wrong it is, what to be wary of."""
+"""The sentences of the report: what was learned, how wrong it is, the warnings."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ class SelfLearner(ChunkStatements, ClassifierMixin, BaseEstimator):
         y_true : array-like of shape (n_samples,), optional
             True labels as far as they are known: shows the true error.
         max_error : float, default=0.05
-            The share of wrong labels that one can live with, as in :meth:`accept`.
+            The share of wrong labels that is allowed, as in :meth:`accept`.
         title : str, optional
         """
         from fewlabel.report import Report

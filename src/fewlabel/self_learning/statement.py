@@ -215,7 +215,7 @@ class LabelStatements:
         Parameters
         ----------
         max_error : float, default=0.05
-            The share of wrong labels that one can live with.
+            The share of wrong labels that is allowed.
         X : array-like, optional
             New rows; those of ``fit`` by default.
 
@@ -353,9 +353,7 @@ class LabelStatements:
         return NextRows.at(rows, self.transduction_proba_[rows])
 
     def suggest(self, n: int = 20, X: Any = None) -> Ints:
-        """Rows of ``fit`` whose label would teach most, the best first.
-
-        Those that the labelling page asks for, without random rows and near-duplicates.
+        """Rows of ``fit`` whose label would teach most, the best first, without near-duplicates.
 
         Parameters
         ----------
