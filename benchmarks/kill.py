@@ -255,20 +255,21 @@ def main() -> None:
     load()
     disks = options.kills // 4 if options.disks is None else options.disks
     rng, bad, done = random.Random(options.seed), [], Counter[str]()
-    with tempfile.TemporaryDirectory() as place:
-        source = Path(place)
-        inputs(source)
-        seconds = {command.name: _seconds(command, source) for command in COMMANDS}
-        for k in range(options.kills + disks):
-            command = COMMANDS[k % len(COMMANDS)]
-            if k < options.kills:
-                problem = stopped(command, source, rng, seconds[command.name])
-            else:
-                problem = full_disk(command, source, rng)
-            done[command.name] += 1
-            if problem:
-                bad.append(problem)
-                print(problem, flush=True)
+    # Not a TemporaryDirectory: a forked child that is asked to end would remove it, too.
+    source = Path(tempfile.mkdtemp())
+    inputs(source)
+    seconds = {command.name: _seconds(command, source) for command in COMMANDS}
+    for k in range(options.kills + disks):
+        command = COMMANDS[k % len(COMMANDS)]
+        if k < options.kills:
+            problem = stopped(command, source, rng, seconds[command.name])
+        else:
+            problem = full_disk(command, source, rng)
+        done[command.name] += 1
+        if problem:
+            bad.append(problem)
+            print(problem, flush=True)
+    shutil.rmtree(source, ignore_errors=True)
     print(f"{options.kills} kills and {disks} full disks ({dict(done)}), {len(bad)} bad")
     figures = {"kills": options.kills, "disks": disks, "bad": len(bad)}
     note(options.note, "kill", seed=options.seed, **figures)
