@@ -118,7 +118,7 @@ def test_what_fit_says_in_the_end(fewlabel: Runner, tmp_path: Path):
     said = "\n".join(lines)
     changed = r"^self-learning changed [\d,]+ of the [\d,]+ labels of the first vote"
     assert re.search(
-        changed + r"(: about .+ are right (than|as) before \(estimate: .+\))?$", said, re.M
+        changed + r"(; by what .+ about .+ more are right than before \(.+\))?$", said, re.M
     )
     estimate = (
         r"^about [\d.]+ % of the 46 new labels are wrong \([\d.]+–[\d.]+ %; estimated from 14"

@@ -29,7 +29,7 @@ class Gain(NamedTuple):
     Attributes
     ----------
     value, low, high : float
-        The estimate, and its 95 % limits; negative where self-learning does harm.
+        The estimate, and its 95 % limits; the lower one is negative: changes may do harm.
     """
 
     value: float

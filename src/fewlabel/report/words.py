@@ -232,11 +232,10 @@ def changed_words(summary: dict[str, Any]) -> str:
     if not data["n_changed"] or "gain" not in data:
         return text
     gain = {key: round(value) for key, value in data["gain"].items()}
-    more = f"about {abs(gain['value']):,} {'more' if gain['value'] > 0 else 'fewer'} are right than"
-    if gain["value"] == 0:
-        more = "about as many are right as"
+    # Nothing of this table goes into it but how many labels changed: say so.
     limits = f"{gain['low']:+,} to {gain['high']:+,}".replace("-", "−")
-    return f"{text}: {more} before (estimate: {limits})"
+    more = f"about {gain['value']:,} more are right than before ({limits})"
+    return f"{text}; by what such changes gained on other tables, {more}"
 
 
 # --- the truth -------------------------------------------------------------------------------
