@@ -49,11 +49,12 @@ spark = SparkSession.builder.master("local[1]").appName("fewlabel").getOrCreate(
 spark.stop()
 """
 
+# The actor that predicts keeps a processor: with one alone, nothing would be left to read the rows.
 RAY = """
 import ray
 
 try:
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False)
 except Exception as error:
     raise SystemExit(f"CANNOT START: {{error}}")
 {code}
@@ -78,7 +79,7 @@ def run(program: str, folder: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=900,
+        timeout=300,
     )
     reason = done.stderr.rpartition("CANNOT START: ")
     if reason[1]:
