@@ -218,7 +218,7 @@ def main() -> None:
     if "memory" in options.only:
         memory(log, [size * unit for size in options.sizes], FAST, scratch, unit)
     if "all" in options.only:
-        memory(log, [int(size * unit) for size in options.all_sizes], ALL, scratch, 0)
+        memory(log, [int(size * unit) for size in options.all_sizes], ALL, scratch, unit)
     if options.write:
         for name, make in TABLES.items():
             put(options.write, name, make(log))
