@@ -279,6 +279,8 @@ def _become(mutant: Mutant, tests: list[str], seconds: int) -> None:
 
         options = ["-x", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "--doctest-modules"]
         options += ["-k", "not scikit_learn_checks"]  # slow, and about other things
+        # Or pytest itself reads the module whose examples it runs, and not the mutant.
+        options += ["--assert=plain"]
         code = int(pytest.main([*options, *tests]))
     except BaseException:
         code = 71
