@@ -13,6 +13,7 @@ from fewlabel.assess.limits import about_percent, kish_size, of_finite_populatio
 from fewlabel.assess.out_of_sample import mix_held_out, out_of_sample_errors, wrong_rows
 from fewlabel.assess.prevalence import (
     DRAWN_LIMITS,
+    ClassShares,
     mixture_shares,
     prevalence_draws,
     sampled_prevalence,
@@ -164,6 +165,22 @@ def test_limits_of_the_prevalence_hold(accuracy):
         real = np.bincount(truth, minlength=3) / 500
         outside.append((real < low) | (real > high))
     assert np.mean(outside) < 0.1
+
+
+def test_limits_of_each_class_are_those_of_its_own_draws():
+    rng = np.random.default_rng(5)
+    y, truth = np.repeat(np.arange(3), 8), rng.choice(3, size=300, p=[0.7, 0.2, 0.1])
+    held_out, first = (
+        0.7 * np.eye(3)[(t + (rng.random(len(t)) < 0.2)) % 3] + 0.1 for t in (y, truth)
+    )
+    said = first.argmax(axis=1)
+    found = assess_labels(held_out, y, first, said, labels="per class").error.prevalence
+    draws = prevalence_draws(y, held_out.argmax(axis=1), said, 3)
+    low, high = np.quantile(draws, DRAWN_LIMITS, axis=0)
+    np.testing.assert_allclose([(s.low, s.high) for s in found], np.column_stack([low, high]))
+    known = ClassShares(table=np.array([0.6, 0.3, 0.1]))
+    told = assess_labels(held_out, y, first, said, labels="per class", class_shares=known)
+    np.testing.assert_allclose(told.error.prevalence, np.repeat(known.table[:, None], 3, axis=1))
 
 
 @given(st.integers(2, 30), st.integers(1, 40), st.integers(2, 4), st.integers(0, 10**6))

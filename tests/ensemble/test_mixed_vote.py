@@ -182,6 +182,7 @@ def test_many_voters_of_little_weight_all_count():
 
 def test_voters_that_hardly_count_are_left_out():
     np.testing.assert_allclose(without_light_voters(np.array([0.991, 0.009])), [1.0, 0.0])
+    np.testing.assert_allclose(without_light_voters(np.array([0.99, 0.01])), [0.99, 0.01])
     # Beside a heaviest of 0.05 a weight of 0.009 is something; 0.001 is not.
     weights = np.array([0.05] * 19 + [0.009] * 5 + [0.001] * 5)
     np.testing.assert_allclose(
