@@ -85,13 +85,8 @@ def test_report_names_exactly_the_broken_classes(P):
 
 
 def test_a_label_that_tells_nothing_of_its_class_is_broken():
-    assert mislabeling_report(
-        [[0.5, 0.5, 0.2], [0.3, 0.4, 0.1], [0.2, 0.1, 0.7]]
-    ).broken.tolist() == [
-        True,
-        False,
-        False,
-    ]
+    report = mislabeling_report([[0.5, 0.5, 0.2], [0.3, 0.4, 0.1], [0.2, 0.1, 0.7]])
+    assert report.broken.tolist() == [True, False, False]
 
 
 # --- counts to matrix ------------------------------------------------------------------------

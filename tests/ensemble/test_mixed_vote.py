@@ -204,6 +204,14 @@ def test_names_and_frames():
         clf.predict(frame.rename(columns={"c0": "other"}))
 
 
+def test_texts_of_a_frame_are_encoded_as_the_fit_learned_it():
+    frame = pd.DataFrame({"size": X[:, 0], "kind": np.array(["red", "white", "rosé"])[Y]})
+    clf = FewLabelClassifier(["lda"], max_iter=1, random_state=0).fit(frame, TARGET)
+    assert (clf.predict(frame)[HIDDEN] == Y[HIDDEN]).mean() > 0.9
+    assert clf.fit(X, TARGET).table_encoder_ is None  # what an earlier fit learned is forgotten
+    assert (clf.predict(X)[HIDDEN] == Y[HIDDEN]).mean() > 0.9
+
+
 def test_sparse_rows_are_learned_by_all():
     clf = FewLabelClassifier(FAST, random_state=0).fit(sparse.csr_matrix(X), TARGET)
     assert not any(v.left_out for v in clf.voters_)
