@@ -54,8 +54,9 @@ TESTED_BY = {
     "bound_posteriors": "posterior",
     "cells": "statistics",
     "concentration": "pac_bayes",
-    "few_label": "mixed_vote",
-    "held_out": "calibration",
+    "family_trainer": "family_trainer graphs",
+    "few_label": "mixed_vote ../chunks/test_mixed_chunks",
+    "held_out": "held_out ../bounds/test_mislabeling",
     "label_proba": "transduction_bounds",
     "learner": "mixed_vote",
     "limits": "error_estimate",
@@ -68,7 +69,7 @@ TESTED_BY = {
     "sampled": "../chunks/test_mixed_chunks",
     "table": "cbound",
     "training_set": "policies",
-    "voter_votes": "posterior",
+    "voter_votes": "voter_votes posterior",
 }
 
 _COMPARISONS = {
@@ -279,6 +280,8 @@ def _become(mutant: Mutant, tests: list[str], seconds: int) -> None:
 
         options = ["-x", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "--doctest-modules"]
         options += ["-k", "not scikit_learn_checks"]  # slow, and about other things
+        # Or pytest itself reads the module whose examples it runs, and not the mutant.
+        options += ["--assert=plain"]
         code = int(pytest.main([*options, *tests]))
     except BaseException:
         code = 71

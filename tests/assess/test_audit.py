@@ -20,6 +20,7 @@ from fewlabel import (
     checks_needed,
     hypergeometric_limits,
 )
+from fewlabel.assess.audit_acceptance import _probably_checked
 from fewlabel.assess.audit_limits import hypergeometric_log_cdf
 from fewlabel.assess.audit_plans import (
     allowed_wrong,
@@ -297,6 +298,26 @@ def test_nothing_is_accepted_without_proof():
         assert answer.rows == answer.checked == 0
         assert not answer.mask.any()
         assert said(answer).startswith("no label can be accepted")
+
+
+def test_an_audit_that_just_suffices_for_the_table_accepts_all_of_it():
+    """Smaller sets hold too few of the checks: they must not be tested first."""
+    n = 2000
+    checks = checks_needed(n, 0.05)
+    rows = np.arange(checks) * (n // checks)  # the least confident row among them
+    answer = accept_with_audit(np.arange(n) / n, rows, np.zeros(checks, dtype=bool))
+    assert (answer.rows, answer.checked) == (n, checks)
+
+
+@pytest.mark.parametrize(
+    ("n", "rows", "n_audited"), [(2000, 500, 300), (2000, 1900, 300), (400, 40, 100), (60, 30, 20)]
+)
+def test_so_many_audited_rows_fall_into_a_set_with_a_probability_of_nine_tenths(n, rows, n_audited):
+    fewest = _probably_checked(n, rows, n_audited)
+    inside = stats.hypergeom(n, rows, n_audited)
+    assert inside.sf(fewest - 1) >= 0.88
+    assert inside.sf(fewest + 1) < 0.9
+    assert _probably_checked(n, n, n_audited) == n_audited
 
 
 def test_rows_of_equal_confidence_are_accepted_together():

@@ -105,6 +105,17 @@ def test_labels_against_the_votes_have_the_smallest_doubt_there_is():
     assert match_confidence(votes, labels, 0.9).of(votes, labels) == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.parametrize("weaker", np.linspace(0.52, 0.7, 10))
+def test_the_power_of_the_smallest_doubt_is_within_a_sixth_of_the_best(weaker):
+    """Labels that contradict weak votes: the doubt falls, then rises."""
+    votes = np.array([[0.95, 0.05]] * 2 + [[weaker, 1 - weaker]] * 3)
+    labels = np.array([0, 0, 1, 1, 1])
+    powers = np.exp(np.linspace(-5.0, 4.0, 2_000))
+    doubts = [1 - Confidence(power).of(votes, labels).mean() for power in powers]
+    best = powers[np.argmin(doubts)]
+    assert match_confidence(votes, labels, 0.0).power == pytest.approx(best, rel=1 / 6)
+
+
 def test_confidence_is_the_scaled_vote_for_the_label():
     votes = np.array([[0.8, 0.2], [0.5, 0.5]])
     confidence = Confidence(2.0, seen=0.9, shift=(3.0, 1.0))

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fewlabel.assess.assessment import HeldOut, Transduction, assess, paper_bounds
 from fewlabel.assess.calibration import calibrated, calibrated_by
 from fewlabel.assess.error_estimate import ErrorEstimate, assess_labels
 from fewlabel.assess.limits import about_percent, kish_size, of_finite_population, share_limits
 from fewlabel.assess.out_of_sample import mix_held_out, out_of_sample_errors, wrong_rows
 from fewlabel.assess.prevalence import (
     DRAWN_LIMITS,
+    ClassShares,
     mixture_shares,
     prevalence_draws,
     sampled_prevalence,
@@ -166,6 +168,20 @@ def test_limits_of_the_prevalence_hold(accuracy):
     assert np.mean(outside) < 0.1
 
 
+def test_limits_of_each_class_are_those_of_its_own_draws():
+    rng = np.random.default_rng(5)
+    y, truth = np.repeat(np.arange(3), 8), rng.choice(3, size=300, p=[0.7, 0.2, 0.1])
+    voted = [(t + (rng.random(len(t)) < 0.2)) % 3 for t in (y, truth)]
+    (held_out, first), said = (0.7 * np.eye(3)[codes] + 0.1 for codes in voted), voted[1]
+    found = assess_labels(held_out, y, first, said, labels="per class").error.prevalence
+    draws = prevalence_draws(y, held_out.argmax(axis=1), said, 3)
+    low, high = np.quantile(draws, DRAWN_LIMITS, axis=0)
+    np.testing.assert_allclose([(s.low, s.high) for s in found], np.column_stack([low, high]))
+    known = ClassShares(table=np.array([0.6, 0.3, 0.1]))
+    told = assess_labels(held_out, y, first, said, labels="per class", class_shares=known)
+    np.testing.assert_allclose(told.error.prevalence, np.repeat(known.table[:, None], 3, axis=1))
+
+
 @given(st.integers(2, 30), st.integers(1, 40), st.integers(2, 4), st.integers(0, 10**6))
 def test_sampled_prevalence_is_the_powered_mean(n, n_unlabeled, n_classes, seed):
     rng = np.random.default_rng(seed)
@@ -310,3 +326,14 @@ def test_class_shares_of_the_labels_do_not_matter_per_class():
     bias = np.mean(plain) - np.mean(truths), np.mean(weighted) - np.mean(truths)
     assert abs(bias[1]) < 0.05 < bias[0]
     assert np.mean(inside) >= 0.85
+
+
+def test_without_unlabelled_rows_nothing_is_stated_and_votes_stay_as_they_are():
+    """New rows may come later: a promise is kept for them, too."""
+    votes, none = np.tile([0.6, 0.4], (30, 1)), np.empty((0, 2))  # underconfident: always right
+    rows = Transduction(none, none, "supervised")
+    paper = paper_bounds(HeldOut(votes[None], np.zeros(30, dtype=int)), rows)
+    assert paper.bound is None
+    found = assess(paper, rows)
+    assert np.isnan(found.error.value)
+    assert paper.power == found.promise.power == 1.0

@@ -94,6 +94,9 @@ def test_sums_are_what_counting_rows_gives(seed, n):
         assert sums.doubts[k] == pytest.approx(doubt.sum())
     assert sums.n_changed == (rows.initial.argmax(axis=1) != rows.labels).sum()
     assert sums.truth is not None
+    for i, j in np.ndindex(K, K):
+        counted = (rows.truth == CLASSES[i]) & (rows.labels == j)
+        assert sums.truth.confusion[i, j] == counted.sum()
     assert sums.truth.unknown == Counter("d" for label in rows.truth if label == "d")
 
 

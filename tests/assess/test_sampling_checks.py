@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.stats import mannwhitneyu
 from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from fewlabel.assess.sampling_checks import check_sampling, class_notes, mann_whitney_z
+from fewlabel.assess import sampling_checks
+from fewlabel.assess.sampling_checks import (
+    check_sampling,
+    class_notes,
+    mann_whitney_z,
+    told_apart,
+)
 from tests import reference
 
 
@@ -53,6 +61,42 @@ def test_a_shifted_column_is_named():
     assert not found.safe
     assert names[4] in found.columns
     assert names[4] in found.notes[0]
+
+
+def test_the_p_value_is_corrected_for_the_columns_and_for_two_signs():
+    rng = np.random.default_rng(0)
+    X, labeled = rng.normal(size=(200, 4)), np.arange(200) < 60
+    X[labeled, 2] += 1.0  # clearer in one column than to a small forest
+    one = mannwhitneyu(
+        X[labeled, 2], X[~labeled, 2], method="asymptotic", use_continuity=False
+    ).pvalue
+    assert check_sampling(X, labeled).p_value == pytest.approx(2 * 4 * one, abs=0)
+
+
+def test_rows_that_are_alike_have_a_p_value_of_at_most_one():
+    for seed in range(5):
+        X = np.random.default_rng(seed).normal(size=(120, 3))
+        assert 0.005 < check_sampling(X, np.arange(120) < 40).p_value <= 1.0
+
+
+def test_an_alarm_needs_a_p_value_below_the_level(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, labeled = rng.normal(size=(120, 3)), np.arange(120) < 40
+    X[labeled, 0] += 1.0
+    found = check_sampling(X, labeled)
+    assert not found.safe
+    monkeypatch.setattr(sampling_checks, "LEVEL", found.p_value)
+    assert check_sampling(X, labeled).safe
+
+
+def test_the_area_is_that_of_five_fold_cross_validation():
+    rng = np.random.default_rng(1)
+    rows, is_labeled = rng.integers(4, size=(150, 3)).astype(float), rng.random(150) < 0.3
+    rows[is_labeled, 0] += 1.0
+    forest = ExtraTreesClassifier(25, max_depth=6, class_weight="balanced", random_state=0)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    areas = cross_val_score(forest, rows, is_labeled, cv=folds, scoring="roc_auc")
+    assert told_apart(rows, is_labeled, 0)[0] == pytest.approx(areas.mean())
 
 
 def test_a_shift_that_no_single_column_shows_is_found():

@@ -329,6 +329,7 @@ def test_negative_first_moment_is_trivial_and_flagged():
     assert row["CB"].value == 1.0
     assert not row["CB"].applies
     assert row["second-order"].value > 1  # reported as it is
+    assert [name for name, bound in row.items() if not bound.applies] == ["CB"]
 
 
 def test_all_ties_are_trivial():
@@ -374,6 +375,20 @@ def test_a_bound_that_applies_is_preferred_to_the_trivial_one():
     assert table["CBIL"].applies
     assert table["CBIL"].value == pytest.approx(trace.bound[trace.applies].min())
     assert table["CBIL"].value > 1
+
+
+def test_the_table_tries_every_tenth_as_a_relaxation():
+    """The best one, 0.2, is neither the smallest that will do nor at an end."""
+    votes, proba = [[0.2, 0.5, 0.3], [0.3, 0.1, 0.6]], [[0.5, 0.5, 0.0], [0.1, 0.1, 0.8]]
+    P = [[0.67, 0.01, 0.31], [0.01, 0.77, 0.0], [0.32, 0.22, 0.69]]
+    imperfect = imperfect_proba(proba, P)
+    trace = relaxation_trace(votes, imperfect, P)
+    best = np.where(trace.applies, trace.bound, np.inf).argmin()
+    assert trace.relaxation[best] == pytest.approx(0.2)
+    table = {
+        b.name: b for b in bounds_table(votes, proba, imperfect_proba=imperfect, mislabeling=P)
+    }
+    assert table["CBIL"].value == pytest.approx(trace.bound[best])
 
 
 def test_table_is_a_data_frame():

@@ -17,6 +17,7 @@ import reference
 from fewlabel.assess.held_out import cross_fitted_votes, out_of_bag_votes
 from fewlabel.bounds.mislabeled_error import chittineni_bound, mislabeling_report, one_example_bound
 from fewlabel.bounds.mislabeling import (
+    _latent_counts,
     anchor_counts,
     confident_counts,
     expected_counts,
@@ -81,6 +82,11 @@ def test_report_names_exactly_the_broken_classes(P):
         assert P[c, report.rival[c]] == max(P[c, j] for j in range(len(P)) if j != c)
     if not broken:
         assert "more often" in str(report)
+
+
+def test_a_label_that_tells_nothing_of_its_class_is_broken():
+    report = mislabeling_report([[0.5, 0.5, 0.2], [0.3, 0.4, 0.1], [0.2, 0.1, 0.7]])
+    assert report.broken.tolist() == [True, False, False]
 
 
 # --- counts to matrix ------------------------------------------------------------------------
@@ -207,6 +213,12 @@ def test_em_never_lowers_the_likelihood(seed):
         for steps in range(6)
     ]
     assert (np.diff(likelihood) >= -1e-8).all()
+
+
+def test_a_label_that_is_held_for_impossible_says_nothing_about_its_row():
+    proba = np.array([[1.0, 0.0], [0.25, 0.75]])
+    counts = _latent_counts(np.array([1, 0]), proba, np.eye(2))
+    np.testing.assert_array_equal(counts, [[1.0, 0.0], [1.0, 0.0]])
 
 
 def test_em_uses_the_labelled_rows():

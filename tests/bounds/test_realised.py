@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,6 +34,16 @@ def test_many_rows_are_near_the_normal_law():
     share = realised_error_quantile(np.column_stack([1 - p, p]), np.zeros(len(p), dtype=int))
     normal = (p.sum() + 1.6448536 * np.sqrt((p * (1 - p)).sum())) / len(p)
     assert share == pytest.approx(normal, abs=3 / len(p))
+
+
+def test_memory_grows_with_the_rows_and_no_faster():
+    peaks = []
+    for n in (2_000, 16_000):
+        tracemalloc.start()
+        poisson_binomial(np.full(n, 0.1))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 12 * peaks[0]
 
 
 @pytest.mark.parametrize("n", [7, 60, 400])

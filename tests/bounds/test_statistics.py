@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fewlabel import VoteStatistics, optimal_thresholds, risk_bound
-from fewlabel.bounds.cells import _few_distinct, open_cells
+from fewlabel.bounds.cells import RowStatistics, _few_distinct, open_cells
 from fewlabel.bounds.statistics import _distinct
 from support.strategies import votes_and_proba
 
@@ -59,6 +59,16 @@ def test_cells_hold_the_sums_they_say(case, resolution):
             )
             assert cells.n_predicted[t] == chosen.sum()
         np.testing.assert_allclose(cells.gibbs, votes[best == j, j] @ proba[best == j], atol=1e-12)
+
+
+@given(votes_and_proba(max_rows=20), st.sampled_from([None, 1, 7, 50]))
+def test_rows_in_memory_tell_the_same_as_their_sums(case, resolution):
+    rows = RowStatistics(*case, resolution)
+    sums = VoteStatistics.from_votes(*case, resolution=resolution)
+    assert (rows.n_rows, rows.n_classes) == (sums.n_rows, sums.n_classes) == case[0].shape
+    for j in range(sums.n_classes):
+        for mine, theirs in zip(rows.predicted_votes(j), sums.predicted_votes(j), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.parametrize("resolution", [3, 7, 10, 49, 100, 200, 1000])

@@ -93,6 +93,15 @@ def test_hard_votes_count_voters(ensemble, target):
     assert agrees.mean() > 0.85
 
 
+@pytest.mark.parametrize("labels", [[0, 1, 3], [-1, 0, 1]], ids=str)
+def test_numbers_as_labels_are_not_taken_for_codes(labels):
+    """AdaBoost trains its voters on the labels themselves."""
+    boosting = AdaBoostClassifier(n_estimators=7, random_state=0)
+    expected = vote_matrix(boosting.fit(X, NAMES), X, voters="hard")
+    found = vote_matrix(boosting.fit(X, np.array(labels)[Y]), X, voters="hard")
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_soft_votes_of_a_forest_are_its_predict_proba():
     forest = RandomForestClassifier(25, max_depth=3, random_state=0).fit(X, NAMES)
     uniform = vote_matrix(forest, X, weights=np.ones(25))

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from fewlabel import FewLabelClassifier, SelfLearningClassifier, UnlabeledRows, predict_rows
 from fewlabel.assess.suggest import next_to_label
 from fewlabel.chunks.survey import SAMPLE_ROWS, ColumnSums
-from fewlabel.ensemble.families import ANCHORS, RangeScaler
+from fewlabel.ensemble.families import ANCHORS, OPTIONAL, RangeScaler
 from fewlabel.ensemble.sampled import SampleTrainer, fitted_scaler
 from fewlabel.report.summarize import summarize
 
@@ -201,6 +201,25 @@ def test_slow_families_are_left_out_and_say_what_a_row_costs(monkeypatch):
     assert by_name["lda"].row_seconds > 0
     assert by_name["forest"].row_seconds > 0
     assert [record["name"] for record in told[:2]] == ["forest", "lda"]
+
+
+def test_what_was_trained_for_a_trial_serves_the_first_fit_only(monkeypatch):
+    monkeypatch.setattr("fewlabel.ensemble.sampled.ALWAYS_FAST", 0)
+    columns, codes, half = ColumnSums.of(X), Y[:L], np.arange(L // 2)
+    trainer = SampleTrainer(
+        [X[:L], X[L:]], codes, 4, 0, None, None, columns=columns, n_all=len(X), n_workers=1
+    )
+    family = OPTIONAL["lda"]
+    assert trainer.reason_to_leave_out(family, 1e9, L) == ""
+    tried = trainer._tried[family.name]
+    rows = trainer.labeled
+    others = [
+        trainer.train(family, rows[half], codes[half]),
+        trainer.train(family, rows, codes, np.linspace(1.0, 2.0, L)),
+        trainer.train(family, rows, codes, like=tried),
+    ]
+    assert all(voter is not tried for voter in others)
+    assert trainer.train(family, rows, codes) is tried
 
 
 def test_no_unlabelled_row_at_all():

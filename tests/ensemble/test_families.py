@@ -12,8 +12,17 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
+from fewlabel.assess.calibration import calibrated
 from fewlabel.baselines import LabelSpreadingClassifier
-from fewlabel.ensemble.families import ANCHORS, FAMILIES, OPTIONAL, RangeScaler, families_of
+from fewlabel.ensemble.families import (
+    ANCHORS,
+    FAMILIES,
+    OPTIONAL,
+    WIDE,
+    RangeScaler,
+    Voter,
+    families_of,
+)
 from fewlabel.ensemble.graphs import LeafProximity, MetricSpreadingClassifier
 
 # --- names ---------------------------------------------------------------------------------------
@@ -28,6 +37,24 @@ def test_names_estimators_and_pairs():
     assert [f.name for f in found] == ["svm", "gaussiannb", "ridge"]
     # Only scores that are no probabilities are calibrated.
     assert [f.calibrated for f in found] == [True, False, True]
+    assert all(f.refitted for f in found)  # pseudo-labels teach the user's estimators too
+
+
+def test_many_columns_bring_more_families():
+    """Where columns are more than ten times as many as labels."""
+    assert [f.name for f in families_of("default", n_columns=200, n_labeled=20)] == list(FAMILIES)
+    wide = families_of("default", n_columns=201, n_labeled=20)
+    assert [f.name for f in wide] == [*FAMILIES, *WIDE]
+
+
+def test_votes_change_by_calibration_only():
+    rows, codes = np.array([[0.0], [1.0], [50.0], [51.0]]), np.array([0, 0, 2, 2])
+    model = GaussianNB().fit(rows, codes)
+    full = np.zeros((4, 3))
+    full[:, [0, 2]] = model.predict_proba(rows)
+    np.testing.assert_array_equal(Voter("nb", None, model, 3).predict_proba(rows), full)
+    raised = Voter("nb", None, model, 3, power=2.0).predict_proba(rows)
+    np.testing.assert_array_equal(raised, calibrated(full, 2.0))
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,8 @@ def test_expected_seconds_grow_as_the_family_says(monkeypatch):
     assert seconds["lda"] == pytest.approx(1 + N_FOLDS + growth)
     assert seconds["spreading"] == pytest.approx(growth**2 + N_FOLDS + growth**2)
     assert seconds["svm"] == pytest.approx(1 + N_FOLDS + growth * 60 / len(LABELED))
+    # The labelled rows are always trained on: it is never quicker than with those alone.
+    assert bench._expected_seconds(known["svm"], 15) == pytest.approx(1 + N_FOLDS + growth)
 
 
 def test_wide_data_is_timed_on_some_of_its_columns(monkeypatch):

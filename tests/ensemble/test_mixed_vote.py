@@ -182,6 +182,7 @@ def test_many_voters_of_little_weight_all_count():
 
 def test_voters_that_hardly_count_are_left_out():
     np.testing.assert_allclose(without_light_voters(np.array([0.991, 0.009])), [1.0, 0.0])
+    np.testing.assert_allclose(without_light_voters(np.array([0.99, 0.01])), [0.99, 0.01])
     # Beside a heaviest of 0.05 a weight of 0.009 is something; 0.001 is not.
     weights = np.array([0.05] * 19 + [0.009] * 5 + [0.001] * 5)
     np.testing.assert_allclose(
@@ -201,6 +202,14 @@ def test_names_and_frames():
     assert list(clf.feature_names_in_) == list(frame.columns)
     with pytest.raises(ValueError, match="feature names"):
         clf.predict(frame.rename(columns={"c0": "other"}))
+
+
+def test_texts_of_a_frame_are_encoded_as_the_fit_learned_it():
+    frame = pd.DataFrame({"size": X[:, 0], "kind": np.array(["red", "white", "rosé"])[Y]})
+    clf = FewLabelClassifier(["lda"], max_iter=1, random_state=0).fit(frame, TARGET)
+    assert (clf.predict(frame)[HIDDEN] == Y[HIDDEN]).mean() > 0.9
+    assert clf.fit(X, TARGET).table_encoder_ is None  # what an earlier fit learned is forgotten
+    assert (clf.predict(X)[HIDDEN] == Y[HIDDEN]).mean() > 0.9
 
 
 def test_sparse_rows_are_learned_by_all():

@@ -10,6 +10,7 @@ from fewlabel import BoundPolicy, Curriculum, FixedThreshold, Selection, optimal
 from fewlabel.bounds.cells import RowStatistics
 from fewlabel.bounds.statistics import VoteStatistics
 from fewlabel.selection.policies import make_policy
+from fewlabel.selection.rounds import reason_to_stop
 from support.strategies import votes_and_proba
 
 
@@ -94,3 +95,17 @@ def test_votes_in_memory_and_their_sums_are_the_same_to_a_policy(case, resolutio
         for iteration in (1, 2):
             mine, theirs = policy.select(in_memory, iteration), policy.select(sums, iteration)
             np.testing.assert_allclose(mine.thresholds, theirs.thresholds, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n_selected", "n_rounds", "reason"),
+    [
+        (49, 1, "min_gain"),
+        (50, 1, None),
+        (49, 0, None),
+        (0, 0, "no_selection"),
+        (99, 5, "max_iter"),
+    ],
+)
+def test_rounds_stop_when_they_would_add_less_than_the_gain_asked_for(n_selected, n_rounds, reason):
+    assert reason_to_stop(n_selected, 100, n_rounds, max_iter=5, min_gain=0.5) == reason
