@@ -164,6 +164,12 @@ def test_graphs_are_those_of_memory(tmp_path):
     votes = results(tmp_path / "labels")[[f"vote_{c}" for c in clf.classes_]].to_numpy()
     np.testing.assert_allclose(votes, same.transduction_proba_[L:], rtol=0, atol=1e-12)
     assert SAMPLE_ROWS == ANCHORS  # one size for memory, disk and cluster
+    # Also if the labelled rows do not come first in memory.
+    given = np.sort(np.random.default_rng(0).permutation(len(X))[:L])
+    order = np.insert(np.arange(L, len(X)), given - np.arange(L), np.arange(L))
+    scattered = learner(voters=graphs).fit(X[order], np.where(order < L, Y[order], -1))
+    found = scattered.transduction_proba_[order >= L]
+    np.testing.assert_allclose(votes, found, rtol=0, atol=1e-12)
 
 
 def test_frames_of_single_precision_stay_so(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fewlabel.chunks.dask_rows import DaskRows
 from fewlabel.tables.streaming import TableFiles
 from support.cli_tools import COMMAND, Runner, columns, csv_text, environment
 
@@ -231,11 +232,44 @@ def test_local_scheduler(folder):
     assert set(labelled(folder.parent / "labels")["segment_label"].to_pylist()) == LABELS
 
 
+@pytest.mark.parametrize("gives_up", ["the command", "the scheduler"])
+def test_scheduler_without_workers(gives_up, folder, monkeypatch, capsys):
+    """Dask waits for workers for ever, unless its scheduler is told to fail the tasks."""
+    pytest.importorskip("distributed", reason="needs pip install 'fewlabel[scale]'")
+    import dask
+
+    from fewlabel.cli.app import app
+    from support.dask_cluster import cluster
+
+    limit = None if gives_up == "the command" else "300ms"
+    if limit is None:
+        monkeypatch.setitem(DaskRows.__init__.__kwdefaults__, "worker_timeout", 0.3)
+    monkeypatch.chdir(folder.parent)
+    given = ["fit", "customers", *FOREST, "--out", "labels", "--model", "m.skops"]
+    with (
+        dask.config.set({"distributed.scheduler.no-workers-timeout": limit}),
+        cluster(0) as made,
+        pytest.raises(SystemExit) as ended,
+    ):
+        app([*given, "--scheduler", made.scheduler_address])
+    told = capsys.readouterr().err
+    assert ended.value.code == 1
+    assert f"fewlabel: The cluster at {made.scheduler_address} has had no worker" in told
+    assert "No results were written. Start workers and fit again." in told
+    assert "mistake of fewlabel" not in told
+    assert "Traceback" not in told
+    assert [path.name for path in folder.parent.iterdir()] == ["customers"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--scheduler", "somewhere"], "'local' or an address"),
-        (["--scheduler", "tcp://127.0.0.1:9"], "no Dask scheduler at tcp://127.0.0.1:9"),
+        (
+            ["--scheduler", "tcp://127.0.0.1:9"],
+            "There is no Dask scheduler at tcp://127.0.0.1:9: Timed out trying to connect to "
+            "tcp://127.0.0.1:9 after 3 s. Start it, or check the address.",
+        ),
         (["--target", "segmnet"], "Did you mean 'segment'? The columns are 'size', 'weight'"),
         (["--out", "customers/labels"], "lies in the folder that is read"),
         (["--no-stream"], "is no single file"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -19,7 +19,12 @@ from fewlabel.baselines import _graph
 from fewlabel.baselines._graph import nearest
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.family_trainer import FamilyTrainer
-from fewlabel.ensemble.graphs import Discriminants, LeafProximity, local_spreading
+from fewlabel.ensemble.graphs import (
+    Discriminants,
+    LeafProximity,
+    MetricSpreadingClassifier,
+    local_spreading,
+)
 from reference import local_spreading_limit
 
 X, Y = load_wine(return_X_y=True)
@@ -111,6 +116,31 @@ def test_proximity_is_the_share_of_common_leaves():
     np.testing.assert_allclose(metric.transform(X[:3]), Z[:3], atol=1e-4)
     own = LeafProximity(n_trees=7).fit(X, CODES)
     assert own.transform(X).shape == (len(X), 30)
+
+
+def proximity_votes(rows, codes):
+    metric = LeafProximity(n_trees=20, random_state=0)
+    return MetricSpreadingClassifier(metric, local_spreading()).fit(rows, codes)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 2**32 - 1), st.integers(60, 120))
+def test_the_order_of_rows_changes_votes_by_proximity_only_by_rounding(seed, n):
+    rng = np.random.default_rng(seed)
+    rows, order = rng.normal(size=(n, 4)), rng.permutation(n)
+    classes = np.arange(n) % 3
+    rows[:, 0] += 2 * classes
+    codes = np.where(np.arange(n) < 20, classes, -1)
+    one = proximity_votes(rows, codes)
+    # Of rows in the same leaves, equally near to a third, any may be its last neighbour.
+    assume(len(np.unique(one.metric_.forest_.apply(rows), axis=0)) == n)
+    other = proximity_votes(rows[order], codes[order])
+    np.testing.assert_allclose(
+        other.label_distributions_, one.label_distributions_[order], rtol=0, atol=1e-8
+    )
+    np.testing.assert_allclose(
+        other.predict_proba(rows[:9] + 0.1), one.predict_proba(rows[:9] + 0.1), rtol=0, atol=1e-8
+    )
 
 
 def test_the_forest_of_the_family_is_trained_once(monkeypatch):

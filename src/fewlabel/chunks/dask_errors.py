@@ -68,6 +68,16 @@ def _is_unreadable(error: BaseException) -> bool:
     return type(error).__module__.startswith("pyarrow") or type(error) is FileNotFoundError
 
 
+def _lacks_workers(error: Exception) -> bool:
+    # A scheduler with a no-workers-timeout fails the tasks itself. By name: older versions of
+    # distributed do not have both errors.
+    theirs = {"NoWorkerError", "NoValidWorkerError"}
+    found = type(error)
+    return isinstance(error, NoWorkersError) or (
+        found.__module__.startswith("distributed") and found.__name__ in theirs
+    )
+
+
 @contextmanager
 def clear_errors(client: Any) -> Iterator[None]:
     """Say what happened, in the words of someone who runs a fit, not of someone who runs Dask."""
@@ -79,11 +89,6 @@ def clear_errors(client: Any) -> Iterator[None]:
     address = client.scheduler.address if client.scheduler else "the scheduler"
     try:
         yield
-    except NoWorkersError:
-        raise NoWorkersError(
-            f"The cluster at {address} has had no worker for a while, so the fit cannot go on. No "
-            f"results were written. Start workers and fit again."
-        ) from None
     except KilledWorker as error:
         raise in_partition("A task of the fit", error) from error
     except (CancelledError, CommClosedError, TimeoutError) as error:
@@ -92,6 +97,11 @@ def clear_errors(client: Any) -> Iterator[None]:
             f"({type(error).__name__}: {error}). No results were written; fit again."
         ) from error
     except Exception as error:
+        if _lacks_workers(error):
+            raise NoWorkersError(
+                f"The cluster at {address} has had no worker for a while, so the fit cannot go on. "
+                f"No results were written. Start workers and fit again."
+            ) from None
         if _is_unreadable(error):
             raise unreadable("a partition", error) from error
         if "deserializ" in str(error) or isinstance(error, ModuleNotFoundError):

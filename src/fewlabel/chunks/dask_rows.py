@@ -32,6 +32,7 @@ from fewlabel.chunks.source import read_chunk, unreadable
 
 _FAN_IN = 8  # summaries that one task merges
 _LOOK_SECONDS = 1.0  # how often to look whether there are workers at all
+_CONNECT_SECONDS = 3.0  # a scheduler that runs answers at once, whatever its workers do
 
 
 class DaskRows(Rows):
@@ -380,8 +381,10 @@ def open_client(scheduler: str = "local") -> Iterator[Any]:
             f"scheduler must be 'local' or an address such as tcp://host:8786. Got {scheduler!r}."
         )
     try:
-        client = distributed.Client(scheduler, timeout="10s")
+        client = distributed.Client(scheduler, timeout=_CONNECT_SECONDS)
     except OSError as error:
-        raise ConnectionError(f"There is no Dask scheduler at {scheduler}: {error}") from error
+        raise ConnectionError(
+            f"There is no Dask scheduler at {scheduler}: {error}. Start it, or check the address."
+        ) from error
     with client:
         yield client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -156,8 +157,7 @@ def _arrow_column(column: Any) -> Any:
 
 
 def _checked(table: pa.Table) -> pa.Table:
-    names = table.column_names
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, n in Counter(table.column_names).items() if n > 1)
     if repeated:
         raise UserError(
             f"Columns have the same name: {listing(repeated)}.", "Give every column its own."

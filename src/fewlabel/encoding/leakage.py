@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
+from scipy.stats import rankdata
 
 from fewlabel._core.errors import shorten
 from fewlabel._core.optional import pa, pc
@@ -173,7 +173,10 @@ def separation(codes: NDArray[np.intp], labeled: NDArray[np.bool_]) -> tuple[flo
         with_label = np.bincount(codes[~judged], labeled[~judged], minlength=n_codes)
         scores[judged] = ((with_label + base) / (total + 1.0))[codes[judged]]
     n, m = int(labeled.sum()), int((~labeled).sum())
-    area = max(float(roc_auc_score(labeled, scores)), 0.5)
+    # By the sum of ranks: scikit-learn's function checks for longer than it counts, and is called
+    # for each column.
+    rank_sum = float(rankdata(scores)[labeled].sum())
+    area = max((rank_sum - n * (n + 1) / 2) / (n * m), 0.5)
     q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
     variance = area * (1 - area) + (n - 1) * (q1 - area**2) + (m - 1) * (q2 - area**2)
     return area, float(np.sqrt(max(variance, 0.0) / (n * m)))

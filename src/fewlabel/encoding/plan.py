@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -54,9 +55,11 @@ class Asked:
         formats = {str(k): v for k, v in date.items() if v} if isinstance(date, Mapping) else {}
         lists = {kind: tuple(map(str, given or ())) for kind, given in others.items()}
         lists |= {"date": tuple(map(str, date or ())), "drop": tuple(leave_out)}
+        known = frozenset(names)
         for kind, given in lists.items():
             for name in given:
-                require_name(names, name, kind)
+                if name not in known:
+                    require_name(names, name, kind)
         kinds = {name: kind for kind, given in lists.items() if kind != "drop" for name in given}
         for name in kinds:
             if name in leave_out:
@@ -65,7 +68,7 @@ class Asked:
                     "Name each column once.",
                 )
         named = [name for given in lists.values() for name in given]
-        twice = sorted({name for name in named if named.count(name) > 1})
+        twice = sorted(name for name, n in Counter(named).items() if n > 1)
         if twice:
             raise UserError(
                 f"Columns are named for two kinds: {listing(twice)}.", "Name each column once."
@@ -105,7 +108,7 @@ def make_plan(
     """
     leave_out = dict(asked.drop)
     if labeled is not None:
-        leave_out |= filled_with_labels(table, labeled, [*leave_out, *asked.kinds])
+        leave_out |= filled_with_labels(table, labeled, {*leave_out, *asked.kinds})
     plan = [
         Column(name, "left out", leave_out[name])
         if name in leave_out
@@ -189,12 +192,19 @@ def date_pairs(plan: Sequence[Column]) -> list[tuple[str, str]]:
 
 def with_pairs(plan: Sequence[Column], pairs: Sequence[tuple[str, str]]) -> list[Column]:
     """The plan that tells of differences between dates."""
-    told = []
-    for column in plan:
-        others = [b for a, b in pairs if a == column.name]
-        more = f"; the days from it to {listing(others)} are features, too" if others else ""
-        told.append(replace(column, treatment=column.treatment + more))
-    return told
+    others: dict[str, list[str]] = defaultdict(list)
+    for a, b in pairs:
+        others[a].append(b)
+    return [
+        replace(
+            column,
+            treatment=f"{column.treatment}; the days from it to {listing(others[column.name])} are "
+            f"features, too",
+        )
+        if column.name in others
+        else column
+        for column in plan
+    ]
 
 
 def left_out_lines(plan: Iterable[Column], asked: Collection[str]) -> list[str]:

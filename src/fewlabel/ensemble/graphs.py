@@ -83,7 +83,10 @@ class LeafProximity(TransformerMixin, BaseEstimator):
         self._starts = np.cumsum([0, *sizes])
         leaves = self._leaves(X)
         most = min(self.n_components, min(leaves.shape) - 1)
-        _, _, components = randomized_svd(leaves, most, n_iter=3, random_state=self.random_state)
+        # Random numbers for each leaf, not for each row: the order of the rows changes nothing.
+        _, _, components = randomized_svd(
+            leaves, most, n_iter=3, transpose=False, random_state=self.random_state
+        )
         self.components_ = np.ascontiguousarray(components.T)
         return self
 
@@ -96,7 +99,7 @@ class LeafProximity(TransformerMixin, BaseEstimator):
         columns = self.forest_.apply(X) + self._starts[:-1]
         n, k = columns.shape
         starts = np.arange(0, n * k + 1, k)
-        ones = np.ones(n * k, dtype=np.float32)
+        ones = np.ones(n * k)
         return sparse.csr_array((ones, columns.ravel(), starts), shape=(n, self._starts[-1]))
 
 

@@ -120,6 +120,8 @@ def formula_safe(column: pa.Array) -> pa.Array:
     nothing to run in them.
     """
     risky = pc.match_substring_regex(column, _RISKY)
+    if not pc.any(risky).as_py():
+        return column
     number = pc.match_substring_regex(column, _NUMBER)
     disarmed = pc.binary_join_element_wise("'", column, "")
     return pc.if_else(pc.and_(risky, pc.invert(number)), disarmed, column)
