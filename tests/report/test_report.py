@@ -363,12 +363,14 @@ def test_warnings(fitted):
     summary = summarize(fitted[0])
     assert warnings_of(summary) == []
     summary["classes"][0].update(n_labeled=0, n_given=2, name="rare")
-    summary["classes"][1].update(error={"value": 0.6, "low": 0.1, "high": 0.9}, name="poor")
+    summary["classes"][1].update(error={"value": 0.6, "low": 0.3, "high": 0.9}, name="poor")
+    summary["classes"][2].update(error={"value": 0.6, "low": 0.1, "high": 0.9}, name="unknown")
     summary["promise"]["error"].update(safe=False, notes=["column 'age' is shifted"])
     found = " ".join(warnings_of(summary))
     assert "No unlabelled row is labelled “rare”" in found
     assert "Fewer than 5 labelled rows for “rare”" in found
     assert "Of the labels “poor” about half or more are wrong" in found
+    assert "unknown" not in found  # too few rows to say so
     assert "The estimate is unsafe: column 'age' is shifted." in found
     assert "unsafe" in headline(summary)[1]
 

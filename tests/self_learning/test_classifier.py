@@ -516,6 +516,13 @@ def test_one_label_a_class_and_two_classes():
     assert set(clf.transduction_) == {0, 1}
 
 
+def test_one_label_a_class_drawn_per_class_has_no_estimate():
+    target = np.where(np.isin(np.arange(len(Y)), [0, 50, 100]), Y, -1)
+    clf = SelfLearningClassifier(random_state=0, labels="per class").fit(X, target)
+    assert np.isnan(clf.error_.value)
+    assert (clf.error_.low, clf.error_.high) == (0.0, 1.0)
+
+
 def test_class_that_is_never_predicted():
     """A label that no unlabelled row resembles: its threshold is 1, and no row gets it."""
     far = np.r_[X[Y != 2], [[100.0] * 4]]

@@ -298,7 +298,7 @@ def warnings_of(summary: dict[str, Any]) -> list[str]:
             f"Fewer than {FEW_LABELS} labelled rows for {_either(few, 'and')}. Label a few more: "
             f"labels and estimates rest on them."
         )
-    doubtful = [c["name"] for c in classes if c["error"] and c["error"]["value"] >= 0.5]
+    doubtful = [c["name"] for c in classes if c["error"] and _mostly_wrong(c["error"])]
     if doubtful:
         found.append(
             f"Of the labels {_either(doubtful, 'and')} about half or more are wrong: check them by "
@@ -309,6 +309,11 @@ def warnings_of(summary: dict[str, Any]) -> list[str]:
             f"Only the {len(classes)} classes with most labels are shown, of {data['n_classes']:,}."
         )
     return found
+
+
+def _mostly_wrong(error: dict[str, float]) -> bool:
+    """Whether about half of the labels are wrong, and a quarter at least: few rows know little."""
+    return error["value"] >= 0.5 and error["low"] >= 0.25
 
 
 def _either(names: list[str], word: str = "or") -> str:

@@ -110,6 +110,8 @@ class LabelStatements:
         labeled, codes = take_rows(labeled, rows), codes[rows]
         weight = None
         if self.labels == "per class" or getattr(self, "priors", None) is not None:
+            if not found.error.prevalence:  # nothing was held out: no estimate that could be unsafe
+                return found
             votes = self._transduction.initial[sample.positions]
             given = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
             shares = np.array([share.value for share in found.error.prevalence])
