@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fewlabel.encoding.columns import plan_column
-from fewlabel.encoding.dates import ISO, example, moments_of
+from fewlabel.encoding.dates import ISO, _far_moment, example, moments_of
 from fewlabel.encoding.encoder import TableEncoder
 
 pa = pytest.importorskip("pyarrow")
@@ -95,3 +95,17 @@ def test_parts_that_come_again_and_differences_between_dates():
     circle = X["seen (weekday 0)"] ** 2 + X["seen (weekday 1)"] ** 2
     np.testing.assert_allclose(circle.drop(3), 1.0, rtol=1e-5)
     assert "the days from it to 'seen' are features" in encoder.plan_[0].treatment
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "found"),
+    [
+        ("9999-12-31", "ISO8601", "9999-12-31"),
+        ("0001-01-01T01:00:00+02:00", "ISO8601", "0000-12-31T23:00"),
+        ("31.12.9999 23:59", "%d.%m.%Y %H:%M", "9999-12-31T23:59"),
+        ("31.12.9999", "%m.%d.%Y", "NaT"),
+        ("no date", "ISO8601", "NaT"),
+    ],
+)
+def test_moments_beyond_nanoseconds(text: str, form: str, found: str):
+    assert str(_far_moment(text, form)) == str(np.datetime64(found, "ms"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,7 +158,23 @@ def _parsed(texts: pa.Array, form: str) -> NDArray[np.datetime64]:
         form = "ISO8601"
     series = pd.Series(texts.to_pylist(), dtype=object)
     parsed = pd.to_datetime(series, format=form, utc=True, errors="coerce")
-    return parsed.dt.tz_convert(None).to_numpy().astype("datetime64[ms]")
+    moments = parsed.dt.tz_convert(None).to_numpy()
+    found = moments.astype("datetime64[ms]")
+    if np.datetime_data(moments.dtype)[0] == "ns":  # before pandas 3, whose nanoseconds end in 2262
+        for i in np.flatnonzero(np.isnat(found) & series.notna().to_numpy()):
+            found[i] = _far_moment(series[i], form)
+    return found
+
+
+def _far_moment(text: str, form: str) -> np.datetime64:
+    """One moment, by the standard library, which knows the years 1 to 9999."""
+    try:
+        iso = form == "ISO8601"
+        moment = datetime.fromisoformat(text) if iso else datetime.strptime(text, form)
+    except ValueError:
+        return np.datetime64("NaT")
+    offset = moment.utcoffset() or timedelta(0)
+    return np.datetime64(moment.replace(tzinfo=None), "ms") - np.timedelta64(offset, "ms")
 
 
 def moments_of(column: pa.ChunkedArray, formats: tuple[str, ...]) -> NDArray[np.datetime64]:
