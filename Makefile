@@ -204,7 +204,7 @@ VERSION_TESTS ?= tests/_core tests/bounds tests/tables tests/encoding tests/cli/
 # libraries differ, not whether the mathematics is right.
 versions: $(READY)
 	test -x .venv-$(NAME)/bin/python || $(PYTHON) -m venv .venv-$(NAME)
-	.venv-$(NAME)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest hypothesis 'polars<2' $(WITH)
+	.venv-$(NAME)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[cli]' pytest hypothesis 'polars<2' $(foreach package,$(WITH),'$(package)')
 	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=quick .venv-$(NAME)/bin/python -m pytest -q $(VERSION_TESTS) --junitxml .venv-$(NAME)/tests.xml \
 		-W 'ignore::pytest.PytestRemovedIn10Warning' -W 'ignore::DeprecationWarning'
 	$(if $(NOTE),$(BIN)/python -m benchmarks.hardening --records $(NOTE) versions .venv-$(NAME))

@@ -91,7 +91,7 @@ def _mutation(records: list[dict[str, Any]]) -> list[dict[str, str]]:
     for run in _last(records, "mutation", "seed"):
         share = run["killed"] / run["mutants"]
         found = f"{run['killed']} noticed ({share:.1%}); {run['equivalent']} more change nothing"
-        rows.append(_row("mutation", f"{run['mutants']} mutants", found))
+        rows.append(_row("mutation", f"{run['mutants']} mutants (seed {run['seed']})", found))
     return rows
 
 

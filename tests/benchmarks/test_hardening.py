@@ -25,7 +25,7 @@ def test_runs_that_were_repeated_count_once(tmp_path: Path):
     hardening.note(None, "fuzz", seed=5)
     text = hardening.table(records(file))
     assert "| 4,000 inputs (seeds 4) | 1 bad; the slowest took 2.5 s of the processor |" in text
-    assert "| 150 mutants | 144 noticed (96.0%); 5 more change nothing |" in text
+    assert "| 150 mutants (seed 0) | 144 noticed (96.0%); 5 more change nothing |" in text
     assert len(text.splitlines()) == 4
 
 
