@@ -2,8 +2,9 @@
 
 Votes of single views, and of some together, with the packaged weights and with those of another
 file, on splits of seeds 2000 to 2002: one line for each in results/prior_network_views.jsonl. Only
-rows of one small context are asked about, the same for every view. With ``--versions`` only the
-chosen views are asked, of both files: results/prior_network_versions.jsonl.
+rows of one small context are asked about, the same for every view. With ``--versions NAME`` only
+the chosen views are asked, of both files: results/prior_network_versions.jsonl, where the other
+weights have that name.
 """
 
 from __future__ import annotations
@@ -146,13 +147,14 @@ def compare(split: Split, networks: dict[str, Weights]) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.prior_network_views")
     parser.add_argument("before", type=Path, help="other weights (npz), 32 slots but for versions")
-    parser.add_argument("--versions", action="store_true", help="only the chosen views, of both")
+    parser.add_argument("--versions", metavar="NAME", help="only the chosen views, of both")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     options = parser.parse_args()
-    networks = {"before": load_weights(options.before), "now": load_weights()}
+    name = options.versions or "before"
+    networks = {name: load_weights(options.before), "now": load_weights()}
     path, measured = (VERSIONS, compare) if options.versions else (RESULTS, measure)
-    done = {(r["set"], r["per_class"], r["seed"]) for r in records(path)}
+    done = {(r["set"], r["per_class"], r["seed"]) for r in records(path) if name in r["accuracy"]}
     for key in ((n, c, s) for s in options.seeds for n in options.sets for c in (4, 10)):
         split = None if key in done else split_of(*key, MOST_UNLABELED)
         if split is None:

@@ -122,8 +122,10 @@ def test_versions_are_compared_by_accuracy_and_log_loss():
     found = compare(split_of("wine", 4, 2000), {"before": load_weights(), "now": load_weights()})
     assert found["now"] == found["before"] > 0.9
     assert 0 < found["now, log loss"] == found["before, log loss"] < 0.3
-    rows = versions_table([{"set": "a", "per_class": 4, "accuracy": found | {"now": 0.5}}])
-    assert "steps (packaged) | 1 | 0.5000 | 0." in rows
+    line = {"set": "a", "per_class": 4, "accuracy": found | {"now": 0.5}}
+    rows = versions_table([line], [{"run": PACKAGED_RUN, "accuracy": 0.25}])
+    assert "steps (packaged) | 0.2500 | 1 | 0.5000 | 0." in rows
+    assert "after" not in rows  # not measured
 
 
 def test_tables_of_pseudo_labels_and_of_training():
