@@ -92,8 +92,9 @@ def test_labels_beside_none_are_scored(kind):
     X, y = load_iris(return_X_y=True)
     labels = (y == 2).astype(kind)
     target = np.where(np.arange(len(y)) % 3 == 0, labels, None)
-    model = SelfLearningClassifier(GaussianNB())
-    scores = cross_val_score(model, X, target, cv=LabeledKFold(2), error_score="raise")
+    model = SelfLearningClassifier(GaussianNB(), random_state=0)
+    folds = LabeledKFold(2, random_state=0)
+    scores = cross_val_score(model, X, target, cv=folds, error_score="raise")
     assert scores.min() > 0.7
     given = np.flatnonzero(np.arange(len(y)) % 3 == 0)
     assert model.fit(X, target).score(X[given], target[given]) > 0.8
