@@ -598,7 +598,7 @@ def mixture_step(shares, confusion, said):
 
 
 def powered_prevalence(y, held_out, predicted, c):
-    """PPI++ estimate of the share of class c with the λ of smallest variance."""
+    """PPI++ estimate of the share of class c with the λ of smallest variance, and its variance."""
     n, N = len(y), len(predicted)
     a, b = [float(v == c) for v in y], [float(v == c) for v in held_out]
     u = [float(v == c) for v in predicted]
@@ -606,7 +606,10 @@ def powered_prevalence(y, held_out, predicted, c):
     cov = sum((p - mean_a) * (q - mean_b) for p, q in zip(a, b)) / (n - 1)
     var = sum((q - mean_b) ** 2 for q in b) / (n - 1)
     power = 0.0 if var == 0 else min(1.0, max(0.0, cov / var / (1 + n / N)))
-    return min(1.0, max(0.0, mean_a + power * (sum(u) / N - mean_b)))
+    value = min(1.0, max(0.0, mean_a + power * (sum(u) / N - mean_b)))
+    # Of the labelled rows, and of two more with the full variance of the share.
+    squares = [(p - power * q - mean_a + power * mean_b) ** 2 for p, q in zip(a, b)]
+    return value, (sum(squares) + 2 * value * (1 - value)) / (n + 1) / n
 
 
 def accepted_rows(confidence, max_error):

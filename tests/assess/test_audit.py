@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +26,7 @@ from fewlabel.assess.audit_limits import hypergeometric_log_cdf
 from fewlabel.assess.audit_plans import (
     allowed_wrong,
     limit_if_none_wrong,
+    smallest_sample,
     stopping_distribution,
     stopping_times,
 )
@@ -318,6 +320,27 @@ def test_so_many_audited_rows_fall_into_a_set_with_a_probability_of_nine_tenths(
     assert inside.sf(fewest - 1) >= 0.88
     assert inside.sf(fewest + 1) < 0.9
     assert _probably_checked(n, n, n_audited) == n_audited
+
+
+@pytest.mark.parametrize("unlucky", [1, 2, 3])
+def test_a_few_unlucky_rows_end_nothing_if_a_quarter_of_the_audit_bears_them(unlucky):
+    """The most confident of the audited rows are wrong, all others are right."""
+    n = 2000
+    enough = 4 * smallest_sample(n, allowed_wrong(n, 0.05) + 1, unlucky, 0.05)
+    for size, accepts in ((enough, n), (enough - 1, 0)):
+        rows = np.linspace(n - 1, 0, size).astype(int)
+        answer = accept_with_audit(np.arange(n) / n, rows, np.arange(size) < unlucky)
+        assert (answer.rows, answer.wrong) == (accepts, unlucky if accepts else 0)
+
+
+def test_answers_of_the_same_audit_are_equal_and_short_to_print():
+    confidence = np.linspace(0, 1, 500)
+    one, same = (
+        accepted(np.random.default_rng(0), confidence < 0.3, confidence, 200) for _ in range(2)
+    )
+    assert one == same
+    assert one != replace(same, checked=same.checked + 1)
+    assert "mask" not in repr(one)
 
 
 def test_rows_of_equal_confidence_are_accepted_together():

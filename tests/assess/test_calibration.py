@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, brentq
+from scipy.special import expit, logit
+from scipy.stats import chi2
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
@@ -57,6 +59,19 @@ def test_least_power_lies_between_one_and_the_best(n: int, power: float, seed: i
     least, best = least_power(votes, codes), calibration_power(votes, codes)
     assert least <= max(1.0, best) + 0.02
     assert least >= min(1.0, best) - 0.02 or least < best < 1.0  # the cautious end
+
+
+@pytest.mark.parametrize(("highest", "stays"), [(0.98, False), (1.02, True)])
+def test_votes_stay_as_they_are_up_to_the_limit_of_the_likelihood_ratio(highest, stays):
+    """Votes of one size, right in 40 of 50 rows: limits of that share are limits of the power."""
+
+    def ratio(share):
+        return 2 * (40 * np.log(0.8 / share) + 10 * np.log(0.2 / (1 - share)))
+
+    limit = brentq(lambda share: ratio(share) - chi2.ppf(0.95, 1), 0.8, 0.99)
+    vote = expit(logit(limit) / highest)
+    votes, codes = np.tile([vote, 1 - vote], (50, 1)), np.repeat([0, 1], [40, 10])
+    assert (least_power(votes, codes) == 1.0) == stays
 
 
 def test_many_rows_find_the_power():

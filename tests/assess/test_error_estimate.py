@@ -188,9 +188,23 @@ def test_sampled_prevalence_is_the_powered_mean(n, n_unlabeled, n_classes, seed)
     y, predicted = rng.integers(n_classes, size=n), rng.integers(n_classes, size=n_unlabeled)
     held_out = np.where(rng.random(n) < 0.7, y, rng.integers(-1, n_classes, size=n))
     for c, found in enumerate(sampled_prevalence(y, held_out, predicted, n_classes)):
-        expected = reference.powered_prevalence(y, held_out, predicted, c)
+        expected, variance = reference.powered_prevalence(y, held_out, predicted, c)
         assert found.value == pytest.approx(expected, abs=1e-12)
         assert 0 <= found.low <= found.value <= found.high <= 1
+        # A plain mean of so many rows has this variance.
+        rows = expected * (1 - expected) / variance if variance > 0 else n
+        limits = share_limits(expected, of_finite_population(rows, n_unlabeled))
+        assert (found.low, found.high) == pytest.approx(limits, abs=1e-9)
+
+
+def test_right_predictions_narrow_the_limits_of_the_prevalence():
+    y, predicted = np.repeat([0, 1], [12, 8]), np.repeat([0, 1], [6_000, 4_000])
+    right, useless = (
+        sampled_prevalence(y, held_out, predicted, 2)[1] for held_out in (y, np.zeros_like(y))
+    )
+    assert useless[1:] == pytest.approx(share_limits(0.4, 20), abs=0.02)
+    assert right.value == pytest.approx(0.4)
+    assert right.high - right.low < 0.5 * (useless.high - useless.low)
 
 
 # --- the estimate -----------------------------------------------------------------------------
@@ -262,6 +276,23 @@ def test_the_estimate_is_the_mean_of_what_is_known():
     assert found.value == pytest.approx(expected)
 
 
+def test_the_error_of_a_class_is_that_of_the_rows_labelled_with_it():
+    """Its held-out rows, and the doubt about its unlabelled rows as 4 more."""
+    rng = np.random.default_rng(9)
+    truth, votes = simulated(rng, 300)
+    errors, predicted = (rng.random(60) < 0.25).astype(float), votes.argmax(axis=1)
+    found = assess_labels(
+        votes[:60], truth[:60], votes[60:], predicted[60:], errors=errors, trained_share=0.9
+    )
+    doubt = 1 - found.confidence.of(votes[60:], predicted[60:])
+    for c, (value, low, high) in enumerate(found.error.per_class):
+        judged, others = errors[predicted[:60] == c], doubt[predicted[60:] == c]
+        expected = (0.9**0.4 * judged.sum() + 4 * others.mean()) / (len(judged) + 4)
+        assert value == pytest.approx(expected)
+        n = of_finite_population(len(judged) + 2, len(others))
+        assert (low, high) == pytest.approx(share_limits(expected, n))
+
+
 def test_a_few_right_rows_prove_little():
     held_out = np.tile([0.9, 0.1], (8, 1))
     first = np.tile([0.95, 0.05], (200, 1))
@@ -326,6 +357,22 @@ def test_class_shares_of_the_labels_do_not_matter_per_class():
     bias = np.mean(plain) - np.mean(truths), np.mean(weighted) - np.mean(truths)
     assert abs(bias[1]) < 0.05 < bias[0]
     assert np.mean(inside) >= 0.85
+
+
+def test_limits_per_class_are_wider_as_the_prevalence_is_not_known():
+    """Its variance is added: the errors of the classes are weighted by shares that are drawn."""
+    rng = np.random.default_rng(6)
+    y, truth = np.repeat([0, 1], [20, 10]), (rng.random(500) < 0.3).astype(int)
+    said = [np.where(rng.random(len(t)) < 0.9 - 0.4 * t, t, 1 - t) for t in (y, truth)]
+    held_out, first = (0.7 * np.eye(2)[codes] + 0.15 for codes in said)
+    found = assess_labels(held_out, y, first, said[1], labels="per class").error
+    draws = prevalence_draws(y, said[0], said[1], 2)
+    wrong = [(said[0] != y)[y == c].mean() for c in (0, 1)]
+    shares, spread = draws.mean(axis=0), found.value * (1 - found.value)
+    rows = kish_size(np.repeat(shares / [20, 10], [20, 10])) + 2
+    rows = spread / (spread / rows + np.var(draws @ wrong))
+    expected = share_limits(found.value, of_finite_population(rows, 500))
+    assert (found.low, found.high) == pytest.approx(expected)
 
 
 def test_without_unlabelled_rows_nothing_is_stated_and_votes_stay_as_they_are():

@@ -44,10 +44,17 @@ def test_many_rows_are_thinned_out_in_files_and_never_accept_more():
     promise = through_json(exact)
     assert len(promise.steps) <= 1_000 < len(exact.steps)
     assert promise.threshold() == exact.threshold() == accept_threshold(confidence, 0.05)
+    assert promise.mean_doubt == exact.mean_doubt == pytest.approx(1 - confidence.mean())
     for error in np.linspace(0.003, 0.3, 57):
         theta, kept = exact.threshold(error), promise.threshold(error)
         assert kept >= theta
         assert (confidence >= kept).mean() > (confidence >= theta).mean() - 0.002
+
+
+def test_steps_that_fit_into_a_file_are_not_thinned_out():
+    promise = promise_with(np.random.default_rng(0).beta(8, 1, 999))
+    assert len(promise.steps) == 999
+    np.testing.assert_array_equal(through_json(promise).steps, promise.steps)
 
 
 def test_nothing_can_be_accepted():

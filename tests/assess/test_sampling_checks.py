@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -39,6 +41,19 @@ def test_z_agrees_with_scipy():
     from scipy.stats import norm
 
     assert 2 * norm.sf(abs(mann_whitney_z(values, first)[0])) == pytest.approx(p_value)
+
+
+@given(st.integers(1, 40), st.integers(1, 3), st.integers(0, 10**6))
+def test_columns_need_five_rows_besides_their_commonest_value(n, n_columns, seed):
+    """In a group with these shares of values; exactly five are up to rounding."""
+    rows = np.random.default_rng(seed).integers(4, size=(n, n_columns)).astype(float)
+    for c, column in enumerate(rows.T):
+        odd = n - Counter(column).most_common(1)[0][1]
+        if odd == 0:
+            assert not sampling_checks._varied(rows, 10**6)[c]
+            continue
+        assert not sampling_checks._varied(rows, -(-5 * n // odd) - 1)[c]
+        assert sampling_checks._varied(rows, 5 * n // odd + 1)[c]
 
 
 @pytest.mark.parametrize("load", [load_digits, load_breast_cancer])

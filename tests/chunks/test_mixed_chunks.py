@@ -13,7 +13,7 @@ from fewlabel import FewLabelClassifier, SelfLearningClassifier, UnlabeledRows, 
 from fewlabel.assess.suggest import next_to_label
 from fewlabel.chunks.survey import SAMPLE_ROWS, ColumnSums
 from fewlabel.ensemble.families import ANCHORS, OPTIONAL, RangeScaler
-from fewlabel.ensemble.sampled import SampleTrainer, fitted_scaler
+from fewlabel.ensemble.sampled import SampledLearner, SampleTrainer, fitted_scaler
 from fewlabel.report.summarize import summarize
 
 pytest.importorskip("pyarrow.parquet")
@@ -226,6 +226,41 @@ def test_what_was_trained_for_a_trial_serves_the_first_fit_only(monkeypatch):
     ]
     assert all(voter is not tried for voter in others)
     assert trainer.train(family, rows, codes) is tried
+
+
+@pytest.mark.parametrize("n_workers", [1, 4])
+def test_expected_seconds_are_those_of_the_fit_and_of_all_rows(monkeypatch, n_workers):
+    """A second for the fit, and two for the votes of 640 rows, which workers share."""
+    clock = iter([10.0, 11.0, 13.0])
+    monkeypatch.setattr("fewlabel.ensemble.sampled.perf_counter", lambda: next(clock))
+    trainer = SampleTrainer(
+        [X[:L], X[L:]], Y[:L], 4, 0, None, None,
+        columns=ColumnSums.of(X), n_all=1_280_000, n_workers=n_workers,
+    )  # fmt: skip
+    why = trainer.reason_to_leave_out(OPTIONAL["lda"], 60.0, L)
+    assert f"about {1 + 4_000 / n_workers:,.0f} s for 1,280,000 rows (3125 µs a row)" in why
+
+
+def test_rows_of_a_round_are_found_again_in_the_sample_and_behind_it():
+    sample, drawn = X[L:200], [150, 400, 61, 500, 300]  # the first and the third are in the sample
+    rows = np.concatenate([X[:L], X[drawn]])
+    learner = SampledLearner(
+        [OPTIONAL["lda"]],
+        1.0,
+        None,
+        1_000,
+        sample,
+        ColumnSums.of(X),
+        Y[:L],
+        4,
+        0,
+        None,
+        None,
+        len(X),
+    )
+    trainer, at = learner._trainer(rows)
+    np.testing.assert_array_equal(np.asarray(trainer.X)[at], rows)
+    assert at[L:].tolist() == [150, 200, 61, 201, 202]
 
 
 def test_no_unlabelled_row_at_all():

@@ -63,6 +63,7 @@ def test_policies_are_pure():
     [
         (FixedThreshold(1.2), "threshold must lie in"),
         (Curriculum(0.0), "step must lie in"),
+        (Curriculum(1.01), "step must lie in"),
         (BoundPolicy(criterion="x"), "criterion must be"),
         (BoundPolicy(resolution=0), "resolution must be"),
     ],
