@@ -108,7 +108,7 @@ def tables(records: list[dict[str, Any]]) -> str:
     columns = {row["strategy"]: row["ratios"] for row in found}
     lines = [
         f"{len(sets)} data sets, {samples} sample{'' if samples == 1 else 's'} of them, "
-        f"{sessions} sessions." + _caution(samples, len(sets)),
+        f"{sessions} sessions." + _caution(samples, len(sets)) + _late(records),
         "",
         table(
             [
@@ -136,6 +136,18 @@ def _caution(samples: int, sets: int) -> str:
     if samples > sets:
         return ""
     return " One sample of each: differences of a few hundredths between strategies are chance."
+
+
+def _late(records: list[dict[str, Any]]) -> str:
+    """Where nothing could be learned from the first batches."""
+    late = sorted({r["set"] for r in records if any(right is None for _, right in r["curve"])})
+    if not late:
+        return ""
+    return (
+        f" Some strategies had found one class only in their first batches ({', '.join(late)}): "
+        f"their first accuracies after these stand for them, which flatters them, and their lines "
+        f"in the picture begin later."
+    )
 
 
 def _bold(strategy: str, text: str) -> str:

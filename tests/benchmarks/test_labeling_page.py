@@ -37,6 +37,11 @@ def test_only_whole_comparisons_count():
     assert curves(RECORDS)["two", "chance"][1].tolist() == [0.6, 0.7, 0.8]
 
 
+def test_sets_are_named_in_which_some_began_late():
+    assert "one class only in their first batches (two)" in tables(RECORDS)
+    assert "first batches" not in tables(RECORDS[:3])
+
+
 def test_curves_do_not_fall():
     assert curves(RECORDS)["two", "never"][1].tolist() == pytest.approx([0.5, 0.55, 0.55, 0.7])
 
