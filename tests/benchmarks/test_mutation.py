@@ -1,8 +1,11 @@
 """Without this, the share of killed mutants means nothing."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+
+from benchmarks.mutation import EQUIVALENT, ROOMS, SOURCE
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -21,3 +24,10 @@ def test_a_mutant_is_noticed_and_the_code_as_it_is_passes():
         [sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert found.stdout.split() == ["False", "True"]
+
+
+def test_lines_of_which_a_change_changes_nothing_are_still_there():
+    modules = [path for room in ROOMS for path in (SOURCE / room).glob("*.py")]
+    lines = {line.strip() for path in modules for line in path.read_text("utf-8").splitlines()}
+    for entry in json.loads(EQUIVALENT.read_text("utf-8")):
+        assert entry["line"] in lines, "the code has changed: take it out, or give the new line"
