@@ -171,14 +171,16 @@ def spread_faster(
     """
     residual = (1.0 - alpha) * Y
     limit = tol * residual.sum()
-    F, step, ratio = np.zeros_like(residual), residual, alpha
+    F, step, ratio = np.zeros_like(residual), residual.copy(), alpha
     for iteration in range(1, max_iter + 1):
-        F = F + step
-        residual = residual - step + alpha * (S @ step)
+        F += step
+        residual -= step
+        residual += alpha * (S @ step)
         if np.abs(residual).sum() <= limit:
             return np.maximum(F, 0.0), iteration, True
         following = 1.0 / (2.0 / alpha - ratio)
-        step = following * ratio * step + (2.0 * following / alpha) * residual
+        step *= following * ratio
+        step += (2.0 * following / alpha) * residual
         ratio = following
     return np.maximum(F, 0.0), max_iter, False
 

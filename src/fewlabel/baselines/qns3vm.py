@@ -128,6 +128,9 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         Largest number of L-BFGS iterations at each annealing step.
     tol : float, default=1e-4
         An annealing step ends when no entry of the gradient exceeds it.
+    calibrate : bool, default=True
+        Whether the temperature of ``predict_proba`` is learned from held-out scores, which takes
+        five more fits; otherwise it is 1.
     random_state : int, RandomState instance or None, default=None
         Draws the rows of the RBF expansion and the folds of the calibration.
     missing_label : object, default="auto"
@@ -189,6 +192,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "calibrate": ["boolean"],
         "random_state": ["random_state"],
         "missing_label": "no_validation",
         "verbose": ["verbose"],
@@ -204,6 +208,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         n_components: int = 1000,
         max_iter: int = 1000,
         tol: float = 1e-4,
+        calibrate: bool = True,
         random_state: Any = None,
         missing_label: object = "auto",
         verbose: int = 0,
@@ -215,6 +220,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         self.n_components = n_components
         self.max_iter = max_iter
         self.tol = tol
+        self.calibrate = calibrate
         self.random_state = random_state
         self.missing_label = missing_label
         self.verbose = verbose
@@ -242,7 +248,9 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         W = self._anneal(machine)
         self.coef_ = W.T if basis is None else W.T @ basis.T
         self.intercept_ = machine.bias - machine.center @ W
-        self.temperature_ = self._calibrate(machine, codes[is_labeled], rng)
+        self.temperature_ = 1.0
+        if self.calibrate:
+            self.temperature_ = self._temperature(machine, codes[is_labeled], rng)
         return self._scores_of(features @ W + self.intercept_)
 
     def _fit_features(self, X: Any, rng: np.random.RandomState) -> Nystroem | None:
@@ -282,7 +290,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
             )
         return w.reshape(machine.center.size, -1)
 
-    def _calibrate(self, machine: _Machine, codes: Codes, rng: np.random.RandomState) -> float:
+    def _temperature(self, machine: _Machine, codes: Codes, rng: np.random.RandomState) -> float:
         n_labeled = len(codes)
         scores = np.empty((n_labeled, len(self.classes_)))
         judged = np.zeros(n_labeled, dtype=bool)  # a class that a fold has not seen says nothing

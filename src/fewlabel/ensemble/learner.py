@@ -34,6 +34,8 @@ from fewlabel.selection.training_set import TrainingSet
 # have little, so that it counts beside the heaviest, too.
 _LEAST_WEIGHT = 0.01
 _LEAST_RELATIVE = 0.1
+# Votes of a voter that is trained again are kept up to so many cells (80 MB).
+_MOST_KEPT = 10_000_000
 
 
 class TrainedFamily(NamedTuple):
@@ -78,8 +80,9 @@ class MixedVoteLearner:
     on_start: Callable[[dict[str, Any]], None] = lambda record: None
     class_shares: Floats | None = None
     balanced: bool = False
-    # Votes for all rows of voters that are not refitted, by name: they vote once, not once a round.
-    _kept: dict[str, Floats] = field(default_factory=dict)
+    # Voters and their votes for all rows, by identity: each votes once, not for the rule, the round
+    # and the result.
+    _kept: dict[int, tuple[Voter, Floats]] = field(default_factory=dict)
     # Seconds of the families that are trained.
     _seconds: list[float] = field(default_factory=list)
 
@@ -91,6 +94,9 @@ class MixedVoteLearner:
         vote = self.train_once(training, previous)
         if previous is None:
             return vote
+        used = {id(voter) for model in (previous, vote) for voter in model.estimators}
+        for voter in self._kept.keys() - used:
+            del self._kept[voter]
         rows = RowView(training.X.table, self.trainer.unlabeled_at_random[:COMPARED_ROWS])
         return kept_vote(previous, vote, self.scored_codes, lambda model: self.votes(model, rows))
 
@@ -126,21 +132,20 @@ class MixedVoteLearner:
         """The mixed vote for rows of the fit."""
         total = np.zeros((len(X), self.trainer.n_classes))
         for q, (family, voter) in zip(model.weights, self._pairs(model)):
-            if family.refitted:
-                total += q * self.trainer.vote(voter, family, X.rows)
-            else:
-                total += q * self._votes_for_all(voter, family)[X.rows]
+            total += q * self._votes_of(voter, family, X.rows)
         return total
 
     def _pairs(self, model: MixedVote) -> list[tuple[Family, Voter]]:
         by_name = {family.name: family for family in self.families}
         return [(by_name[voter.name], voter) for voter in model.estimators]
 
-    def _votes_for_all(self, voter: Voter, family: Family) -> Floats:
-        if family.name not in self._kept:
-            every = np.arange(len(self.trainer.codes))
-            self._kept[family.name] = self.trainer.vote(voter, family, every)
-        return self._kept[family.name]
+    def _votes_of(self, voter: Voter, family: Family, rows: Ints) -> Floats:
+        n = len(self.trainer.codes)
+        if family.refitted and n * self.trainer.n_classes > _MOST_KEPT:
+            return self.trainer.vote(voter, family, rows)
+        if id(voter) not in self._kept:
+            self._kept[id(voter)] = voter, self.trainer.vote(voter, family, np.arange(n))
+        return self._kept[id(voter)][1][rows]
 
     # --- the first round ---
 
