@@ -117,7 +117,6 @@ mixed-vote: $(READY)  ## Write docs/mixed_vote.md from the records
 
 mixed-vote-run: $(READY)  ## Run the mixed vote's ablation and timing that have no record (an hour or more)
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote run
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote rounds
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.mixed_vote cost
 
 labeling: $(READY)  ## Write the simulation's table and picture of docs/labeling.md from the records

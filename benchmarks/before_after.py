@@ -13,8 +13,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 WORK = """
@@ -55,13 +58,26 @@ TASKS = (
 )
 
 
-def measure(source: Path, task: str) -> dict[str, float]:
-    """Processor seconds, peak memory and accuracy of one fit with the package in this folder."""
+def measure(source: Path, work: str, *arguments: str) -> dict[str, Any]:
+    """What a program prints as JSON in its last line, with the package in this folder."""
     environment = {**os.environ, "PYTHONPATH": str(source / "src"), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", WORK, task]
+    command = [sys.executable, "-c", work, *arguments]
     answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(answer.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
     return found
+
+
+@contextmanager
+def tree_of(revision: str) -> Iterator[Path]:
+    """The files of another commit, in a folder that is removed afterwards."""
+    git = ["git", "-C", str(ROOT), "worktree"]
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "before"
+        subprocess.run([*git, "add", "-q", "--detach", str(tree), revision], check=True)
+        try:
+            yield tree
+        finally:
+            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
 
 
 def main() -> None:
@@ -70,25 +86,22 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--tasks", nargs="+", default=list(TASKS))
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder) / "before"
-        git = ["git", "-C", str(ROOT), "worktree"]
-        subprocess.run([*git, "add", "-q", "--detach", str(tree), options.revision], check=True)
-        try:
-            for task in options.tasks:
-                pairs = [(measure(tree, task), measure(ROOT, task)) for _ in range(options.repeats)]
-                seconds = [[run["seconds"] for run in side] for side in zip(*pairs)]
-                before, after = map(median, seconds)
-                memory = [median(run["mib"] for run in side) for side in zip(*pairs)]
-                same = all(a["right"] == b["right"] for a, b in pairs)
-                print(
-                    f"{task}: {before:.2f} s before, {after:.2f} s now, ratio "
-                    f"{after / before:.3f}; {memory[0]:.0f} and {memory[1]:.0f} MiB; "
-                    f"labels {'equally' if same else 'differently'} right",
-                    flush=True,
-                )
-        finally:
-            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+    with tree_of(options.revision) as tree:
+        for task in options.tasks:
+            pairs = [
+                (measure(tree, WORK, task), measure(ROOT, WORK, task))
+                for _ in range(options.repeats)
+            ]
+            seconds = [[run["seconds"] for run in side] for side in zip(*pairs)]
+            before, after = map(median, seconds)
+            memory = [median(run["mib"] for run in side) for side in zip(*pairs)]
+            same = all(a["right"] == b["right"] for a, b in pairs)
+            print(
+                f"{task}: {before:.2f} s before, {after:.2f} s now, ratio "
+                f"{after / before:.3f}; {memory[0]:.0f} and {memory[1]:.0f} MiB; "
+                f"labels {'equally' if same else 'differently'} right",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield DOCS / "reproduction.md", page_text(Scope(), found, "reproduction")
     times = json.loads(competitors.SCALING.read_text(encoding="utf-8"))
     yield DOCS / "baselines.md", competitors_page.page(found, times)
-    parts = (records(path) for path in (mixed_vote.ABLATION, mixed_vote.COST, mixed_vote.ROUNDS))
+    parts = (records(path) for path in (mixed_vote.ABLATION, mixed_vote.COST))
     yield DOCS / "mixed_vote.md", mixed_vote_page.text(*parts, RESULTS)
     fits = [fit for fit in records(promise.RECORDS) if "truth" in fit]
     yield DOCS / "promise.md", promise_page.page(fits)

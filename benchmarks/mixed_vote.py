@@ -2,29 +2,31 @@
 
 ``run`` trains every family on splits that are not the paper's (seeds from 2000 on; 4, 10 and 25
 labels a class) and mixes their votes in many ways; the defaults of ``FewLabelClassifier`` were
-chosen from it. ``cost`` times it on whole data sets. Both append a line for each split to
-``results/`` and go on where they were. ``page`` writes docs/mixed_vote.md from these lines.
+chosen on the first seed. ``cost`` times a fit on whole data sets, side by side with the code of the
+commit before graphs in learned metrics. Both append a line for each split to ``results/`` and go on
+where they were. ``page`` writes docs/mixed_vote.md from these lines.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 from unittest import mock
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
-from sklearn.datasets import make_classification
 
 from benchmarks import mixed_vote_page
 from benchmarks._page import records
-from fewlabel import FewLabelClassifier, LabelSpreadingClassifier, SelfLearningClassifier
+from benchmarks.before_after import ROOT, measure, tree_of
+from fewlabel import FewLabelClassifier, LabelSpreadingClassifier
 from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.targets import UNLABELED
 from fewlabel.assess.held_out import CANNOT_LEARN
@@ -33,18 +35,17 @@ from fewlabel.ensemble.families import FAMILIES, OPTIONAL, Family
 from fewlabel.ensemble.family_trainer import FamilyTrainer
 from fewlabel.ensemble.learner import gibbs_weights, without_light_voters
 from fewlabel.ensemble.posterior import VoterVotes, gibbs_posterior, mix_votes
-from fewlabel.network.classifier import PriorNetworkClassifier
 from reproduction.datasets import load_dataset, mask_labels, paper_split
 from reproduction.records import RecordWriter
 
 ABLATION, COST = Path("results/mixed_vote.jsonl"), Path("results/mixed_vote_cost.jsonl")
-ROUNDS = Path("results/mixed_vote_rounds.jsonl")
+BEFORE_GRAPHS = "4a1d88b^"
+"""The commit before graphs in learned metrics."""
 PAPER = (
     "vowel", "protein", "dna", "pageblocks", "isolet", "har_recomputed", "pendigits", "letter",
     "fashion", "mnist",
 )  # fmt: skip
 BUNDLED = ("digits", "iris", "wine", "breast_cancer")
-MILLION = "synthetic"
 SEEDS = (2000, 2001, 2002, 2003, 2004)
 PER_CLASS = (4, 10, 25)
 MOST_UNLABELED = 2_000  # rows in one trial of the ablation
@@ -60,11 +61,8 @@ CANDIDATES: dict[str, Family] = {
     **{name: OPTIONAL[name] for name in ("lda", "spreading_standard")},
     "knn": Family("knn", "label spreading, equal weights", _knn, "range", graph=True),
     "knn_standard": Family("knn_standard", "the same, standardised", _knn, "standard", graph=True),
-    "network": replace(
-        OPTIONAL["network"], make=lambda s, j: PriorNetworkClassifier(2, random_state=s)
-    ),
 }
-"""Families of today and those that were tried; the network with two views."""
+"""Families of today and those that were tried (docs/prior_network.md has the network)."""
 BEFORE = ("forest", "extra_trees", "svm", "lda", "semi_lda", "s3vm", "knn", "knn_standard")
 """The families of the vote before graphs in learned metrics."""
 
@@ -139,13 +137,6 @@ def rounds(X: Any, codes: Ints, truth: Ints, seed: int) -> dict[str, Any]:
     return found | {"after": _share(clf.transduction_proba_[unlabeled], truth)}
 
 
-def rounds_of(dataset: str, seed: int, per_class: int) -> dict[str, Any]:
-    """What the round brings on one split; nothing if it has one class."""
-    record: dict[str, Any] = {"dataset": dataset, "seed": seed, "per_class": per_class}
-    split = split_of(dataset, per_class, seed)
-    return record if split is None else record | rounds(*split, seed)
-
-
 def _share(votes: Floats, truth: Ints) -> float:
     return round(float((votes.argmax(axis=1) == truth).mean()), 5)
 
@@ -187,7 +178,6 @@ def stacked(held_out: Floats, y: Ints) -> Floats:
 def mixtures(known: list[str]) -> Iterator[tuple[str, list[str], Rule]]:
     """Name, families and rule of each mixture that is tried."""
     default = [name for name in FAMILIES if name in known]
-    network = [*default, "network"]
     yield "default", default, by_loss()
     before = [name for name in BEFORE if name in known]
     yield "before", before, by_error(3.0)
@@ -203,47 +193,50 @@ def mixtures(known: list[str]) -> Iterator[tuple[str, list[str], Rule]]:
         yield f"Q error {temperature:g}", default, by_error(temperature)
     yield "Q uniform", default, lambda held_out, y: np.full(len(held_out), 1 / len(held_out))
     yield "Q stacked", default, stacked
-    if "network" in known:
-        yield "network, Q error 3", network, by_error(3.0)
-        yield "network, Q stacked", network, stacked
 
 
 # --- cost --------------------------------------------------------------------------------------
 
 
-def _million(seed: int) -> tuple[Any, Any]:
-    X, y = make_classification(
-        1_000_000, 20, n_informative=10, n_classes=4, class_sep=1.5, random_state=seed
-    )
-    return X.astype(np.float32), y
+FIT = """
+import json, sys, time, warnings
+import numpy as np
+from fewlabel import FewLabelClassifier
+warnings.simplefilter("ignore")
+rows = np.load(sys.argv[1])
+X, target, y, seed = rows["X"], rows["target"], rows["y"], int(sys.argv[2])
+clf = FewLabelClassifier(random_state=seed, n_jobs=1)
+start = time.process_time()
+clf.fit(X, target)
+cpu, hidden = time.process_time() - start, target == -1
+first = clf.classes_[clf.initial_votes_.argmax(axis=1)] == y[hidden]
+print(json.dumps({
+    "cpu": round(cpu, 2),
+    "first": round(float(first.mean()), 5),
+    "accuracy": round(float((clf.transduction_ == y)[hidden].mean()), 5),
+    "left_out": [voter.name for voter in clf.voters_ if voter.left_out],
+}))
+"""
+FEW_ROWS = 6_000
+"""Data sets up to this size are timed three times, the median counts."""
 
 
-def cost(dataset: str, seed: int, compare: bool = True) -> dict[str, Any]:
-    """Processor seconds on one whole data set, beside SelfLearningClassifier's if wanted."""
-    if dataset == MILLION:
-        (X, y), n_labeled = _million(seed), 500
-    else:
-        data = load_dataset(dataset)
-        X, y, n_labeled = data.X, data.y, data.info.n_labeled
-    split = paper_split(y, n_labeled, seed=seed)
-    target = mask_labels(y, split.labeled)
-    record: dict[str, Any] = {"dataset": dataset, "seed": seed, "rows": len(target)}
-    for cls in (SelfLearningClassifier, FewLabelClassifier)[not compare :]:
-        clf = cls(random_state=seed, n_jobs=1)
-        if dataset == MILLION and cls is SelfLearningClassifier:
-            clf.set_params(max_train=20_000)  # as docs/benchmarks.md has it at this size
-        start, wall = time.process_time(), time.perf_counter()
-        clf.fit(X, target)
-        right = clf.transduction_[split.unlabeled] == y[split.unlabeled]
-        record[cls.__name__] = {
-            "cpu": round(time.process_time() - start, 2),
-            "wall": round(time.perf_counter() - wall, 2),
-            "accuracy": round(float(right.mean()), 5),
-        }
-    first = clf.classes_[clf.initial_votes_.argmax(axis=1)]
-    record["first"] = round(float((first == y[target == UNLABELED]).mean()), 5)
-    record["left_out"] = {v.name: v.left_out for v in clf.voters_ if v.left_out}
-    return record
+def cost(dataset: str, seed: int) -> dict[str, Any]:
+    """Fits of one whole data set by the code of before and of today, alternately."""
+    data = load_dataset(dataset)
+    split = paper_split(data.y, data.info.n_labeled, seed=seed)
+    record: dict[str, Any] = {"dataset": dataset, "seed": seed, "rows": len(data.y)}
+    repeats = 3 if len(data.y) <= FEW_ROWS else 1
+    with tempfile.TemporaryDirectory() as folder, tree_of(BEFORE_GRAPHS) as before:
+        rows = Path(folder) / "rows.npz"
+        np.savez(rows, X=data.X, target=mask_labels(data.y, split.labeled), y=data.y)
+        pairs = [
+            [measure(tree, FIT, str(rows), str(seed)) for tree in (before, ROOT)]
+            for _ in range(repeats)
+        ]
+    for name, fits in zip(("before", "now"), zip(*pairs)):
+        record[name] = {**fits[0], "cpu": median(fit["cpu"] for fit in fits)}
+    return record | {"repeats": repeats}
 
 
 def run(path: Path, trial: Callable[..., dict[str, Any]], trials: list[tuple[Any, ...]]) -> None:
@@ -261,24 +254,22 @@ def run(path: Path, trial: Callable[..., dict[str, Any]], trials: list[tuple[Any
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["run", "rounds", "cost", "page"])
+    parser.add_argument("what", choices=["run", "cost", "page"])
     parser.add_argument("--sets", nargs="+")
     parser.add_argument("--seeds", nargs="+", type=int)
     parser.add_argument("--per-class", nargs="+", type=int, default=PER_CLASS)
-    parser.add_argument("--alone", action="store_true", help="cost of FewLabelClassifier only")
     args = parser.parse_args()
-    if args.what in {"run", "rounds"}:
+    if args.what == "run":
         sets = args.sets or (*BUNDLED, *PAPER)
         trials = [
             (name, seed, n) for seed in args.seeds or SEEDS for n in args.per_class for name in sets
         ]
-        run(*((ABLATION, ablate) if args.what == "run" else (ROUNDS, rounds_of)), trials)
+        run(ABLATION, ablate, trials)
     elif args.what == "cost":
-        sets, seeds = args.sets or (*PAPER, MILLION), args.seeds or (1000,)
-        trial = (lambda *of: cost(*of, compare=False)) if args.alone else cost
-        run(COST, trial, [(name, seed) for seed in seeds for name in sets])
+        seeds = args.seeds or (1000,)
+        run(COST, cost, [(name, seed) for seed in seeds for name in args.sets or PAPER])
     else:
-        mixed_vote_page.write(records(ABLATION), records(COST), records(ROUNDS))
+        mixed_vote_page.write(records(ABLATION), records(COST))
 
 
 if __name__ == "__main__":
