@@ -30,7 +30,7 @@ MOST_LABELED_SHARE = 0.5
 Codes = NDArray[np.int64]
 
 
-@lru_cache(maxsize=4)
+@lru_cache
 def load(name: str) -> tuple[NDArray[Any], Codes]:
     """All rows of a set and their class codes."""
     if name in KEEL:

@@ -23,7 +23,7 @@ from fewlabel.ensemble.families import (
     Voter,
     families_of,
 )
-from fewlabel.ensemble.graphs import LeafProximity, MetricSpreadingClassifier
+from fewlabel.ensemble.graphs import Discriminants, LeafProximity, MetricSpreadingClassifier
 
 # --- names ---------------------------------------------------------------------------------------
 
@@ -84,10 +84,11 @@ def test_a_family_says_what_its_model_is(name):
     model = family.make(0, None)
     spreads = isinstance(model, (LabelSpreadingClassifier, MetricSpreadingClassifier))
     assert family.graph == spreads
-    # A graph has seen the unlabelled rows: it is not taught by its own vote.
-    assert not (family.graph and family.refitted)
+    # A graph has seen the unlabelled rows: its vote may teach a metric, but does not spread.
+    assert not (family.graph and family.refitted) or family.teacher
     assert (family.learns_from == ANCHORS) == spreads
-    assert family.of_forest == isinstance(getattr(model, "metric", None), LeafProximity)
+    metrics = {"": type(None), "extra_trees": LeafProximity, "lda": Discriminants}
+    assert type(getattr(model, "metric", None)) is metrics[family.teacher]
     assert set(family.held_out) <= set(model.get_params())
 
 

@@ -18,9 +18,11 @@ from sklearn.preprocessing import StandardScaler
 from fewlabel import LabelSpreadingClassifier, SemiLDAClassifier
 from fewlabel.assess.calibration import calibrated
 from fewlabel.assess.held_out import cross_fitted_votes, folds_of
+from fewlabel.baselines._wide import WideLDA
 from fewlabel.ensemble import family_trainer as workbench
 from fewlabel.ensemble.families import FAMILIES, OPTIONAL, Family, Voter, families_of
 from fewlabel.ensemble.family_trainer import N_FOLDS, FamilyTrainer
+from fewlabel.ensemble.graphs import local_spreading
 
 X, Y = load_wine(return_X_y=True)
 LABELED = np.random.default_rng(1).permutation(len(Y))[:30]
@@ -152,6 +154,44 @@ def test_the_graph_is_made_once(bench, monkeypatch):
 
 
 # --- what is left out ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("anchors", [None, 60])
+@pytest.mark.parametrize("name", ["spreading_lda", "spreading_forest"])
+def test_pseudo_labels_teach_the_metric_and_do_not_spread(name, anchors, bench):
+    family = replace(FAMILIES[name], learns_from=anchors)
+    first = first_voter(bench, family)
+    rows = np.concatenate([bench.labeled, HIDDEN[:80]])
+    second = bench.train(family, rows, Y[rows], like=first)
+    carriers = np.arange(len(X))
+    if anchors:
+        carriers = np.concatenate([bench.labeled, np.sort(bench.unlabeled_at_random[:anchors])])
+    points = bench.view_of(family)[1][carriers]
+    metric, teacher = clone(family.make(0, None).metric), WideLDA()
+    if name == "spreading_forest":
+        teacher = FAMILIES["extra_trees"].make(0, None)
+    metric.teacher = teacher.fit(bench.view_of(family)[1][rows], Y[rows])
+    given = CODES[carriers]
+    expected = local_spreading().fit(metric.fit(points, given).transform(points), given)
+    np.testing.assert_allclose(
+        second.model.label_distributions_, expected.label_distributions_, atol=1e-12
+    )
+    assert not np.allclose(
+        second.model.label_distributions_, first.model.label_distributions_, atol=0.01
+    )
+
+
+@pytest.mark.parametrize("name", ["spreading_lda", "spreading_forest"])
+def test_rows_of_weight_0_do_not_teach_a_metric(name):
+    weight = np.ones(30)
+    weight[:6] = 0.0
+    bench = FamilyTrainer(X, CODES, 3, seed=0, labeled_weight=weight)
+    voter = bench.train(FAMILIES[name], bench.labeled, CODES[bench.labeled], weight)
+    codes = CODES.copy()
+    codes[bench.labeled[:6]] = (codes[bench.labeled[:6]] + 1) % 3  # nobody looks at these
+    other = FamilyTrainer(X, codes, 3, seed=0, labeled_weight=weight)
+    same = other.train(FAMILIES[name], other.labeled, codes[other.labeled], weight)
+    np.testing.assert_array_equal(voter.model.label_distributions_, same.model.label_distributions_)
 
 
 def test_every_family_takes_sparse_rows():

@@ -261,7 +261,7 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         labeled = np.flatnonzero(self._codes != UNLABELED)
         codes, n_classes = self._codes[labeled], len(self.classes_)
         # Single precision is enough for votes that only judge, and halves what is moved about.
-        sources = np.zeros((len(self._codes), len(folds) + 1, n_classes), dtype=np.float32)
+        sources: Any = np.zeros((len(self._codes), len(folds) + 1, n_classes), dtype=np.float32)
         fold_of = np.full(len(labeled), len(folds))
         for fold, (_, test) in enumerate(folds):
             fold_of[test] = fold

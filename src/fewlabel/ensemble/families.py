@@ -69,8 +69,9 @@ class Family:
         Whether its model is a graph over rows, ``respread`` with other labels if refitted. It
         sees held-out rows too, without their labels. With more than ``learns_from`` unlabelled
         rows a sample carries the graph: the anchors; the others vote by their neighbours in it.
-    of_forest : bool
-        Whether its metric takes extra trees that were trained on the same rows.
+    teacher : str
+        The family whose model, trained on the same rows, makes the metric of a graph. Refitted,
+        such a graph learns its metric from pseudo-labels, too; only given labels spread on it.
     held_out_rows : int or None
         Of how many unlabelled rows a held-out fit sees a sample; None: as many as any other.
     """
@@ -90,7 +91,7 @@ class Family:
     held_out: Mapping[str, Any] = field(default_factory=dict)
     held_out_rows: int | None = None
     graph: bool = False
-    of_forest: bool = False
+    teacher: str = ""
 
 
 def _forest(seed: int, n_jobs: int | None) -> Any:
@@ -128,13 +129,9 @@ _SAMPLE = 3_000
 _HELD_OUT_SAMPLE = 1_000
 ANCHORS = 20_000
 """Unlabelled rows that carry a graph; all others vote by their neighbours among them."""
+_GRAPH: dict[str, Any] = {"graph": True, "learns_from": ANCHORS, "held_out_rows": _SAMPLE}
 # A graph has seen the unlabelled rows already: taught by its own vote it only keeps its errors.
-_GRAPH: dict[str, Any] = {
-    "graph": True,
-    "refitted": False,
-    "learns_from": ANCHORS,
-    "held_out_rows": _SAMPLE,
-}
+_GIVEN: dict[str, Any] = {**_GRAPH, "refitted": False}
 
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -165,15 +162,15 @@ FAMILIES: dict[str, Family] = {
             learns_from=_SAMPLE,
             held_out_rows=_HELD_OUT_SAMPLE,
         ),
-        Family("spreading", "label spreading", _spreading, "range", **_GRAPH),
+        Family("spreading", "label spreading", _spreading, "range", **_GIVEN),
         Family(
-            "spreading_white", "label spreading, whitened", _white_spreading, "standard", **_GRAPH
+            "spreading_white", "label spreading, whitened", _white_spreading, "standard", **_GIVEN
         ),
         Family(
             "spreading_forest",
             "label spreading, forest proximity",
             _leaf_spreading,
-            of_forest=True,
+            teacher="extra_trees",
             **_GRAPH,
         ),
         Family(
@@ -182,6 +179,7 @@ FAMILIES: dict[str, Family] = {
             _discriminant_spreading,
             "standard",
             sparse=False,
+            teacher="lda",
             **_GRAPH,
         ),
     )
@@ -191,7 +189,7 @@ FAMILIES: dict[str, Family] = {
 
 OPTIONAL: dict[str, Family] = {
     "spreading_standard": Family(
-        "spreading_standard", "label spreading, standardised", _spreading, "standard", **_GRAPH
+        "spreading_standard", "label spreading, standardised", _spreading, "standard", **_GIVEN
     ),
     "lda": Family(
         "lda", "linear discriminant analysis", lambda s, j: WideLDA(), "standard", sparse=False

@@ -36,7 +36,7 @@ from fewlabel.assess.held_out import (
 )
 from fewlabel.baselines._base import SemiSupervisedClassifier
 from fewlabel.bounds.votes import vote_matrix
-from fewlabel.ensemble.families import FAMILIES, OURS, Family, RangeScaler, Voter
+from fewlabel.ensemble.families import FAMILIES, OPTIONAL, OURS, Family, RangeScaler, Voter
 
 N_VECTORS = 100  # as many as a text gets in a table with other columns
 TRIED_ROWS = 2_000
@@ -47,7 +47,7 @@ ALWAYS_FAST = 20_000
 FEW_CELLS = 4_000_000
 """With no more rows and cells than this, every family is fast enough and none is timed."""
 
-
+_TEACHERS = frozenset(family.teacher for family in FAMILIES.values())
 _T = TypeVar("_T")
 
 
@@ -96,7 +96,7 @@ class FamilyTrainer:
         shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(codes == UNLABELED))
         self.unlabeled_at_random = shuffled
         self._views: dict[str, tuple[Any, Any]] = {"none": (None, X)}
-        self._forests: dict[Any, Any] = {}
+        self._teachers: dict[Any, Any] = {}
         self._in_threads = False
 
     def view_of(self, family: Family) -> tuple[Any, Any]:
@@ -178,37 +178,53 @@ class FamilyTrainer:
         held_out: bool,
     ) -> Voter:
         scaler, X = self.view_of(family)
-        model = family.make(self.seed, self.n_jobs)
+        model, power = family.make(self.seed, self.n_jobs), like.power if like else 1.0
         if held_out and family.held_out:
             model.set_params(**family.held_out)
+        key = _key(family.name, rows, codes, weight, held_out)
+        if family.teacher:
+            model.metric.teacher = self._teacher(family.teacher, rows, codes, weight, held_out)
         params = weight_params(model, weight)
         if weight is not None and not params:
             # An estimator that takes no weights must not see rows of weight 0.
             rows, codes = rows[weight > 0], codes[weight > 0]
-        if family.of_forest and like is None:
-            model.metric.forest = self._forest(rows, codes, weight, held_out)
         if not isinstance(model, SemiSupervisedClassifier):
             model.fit(take_rows(X, rows), codes, **params)
-            if family.name == "extra_trees":
-                self._forests[_key(rows, codes, weight, held_out)] = model
+        elif family.graph and like is not None:
+            model = self._graph_anew(family, model, X, rows, codes, like)
         else:
-            target = np.full(n_rows(X), UNLABELED)
-            target[rows] = codes
-            if family.graph and like is not None:
-                model = like.model.respread(target[self._carriers(like.model)])
-            else:
-                use = self._seen(family, rows, held_out)
-                model.fit(
-                    X if use is None else take_rows(X, use), target if use is None else target[use]
-                )
-        return Voter(family.name, scaler, model, self.n_classes, like.power if like else 1.0)
+            use, target = self._seen(family, rows, held_out), self._target(rows, codes)
+            model.fit(
+                X if use is None else take_rows(X, use), target if use is None else target[use]
+            )
+        if family.name in _TEACHERS:
+            self._teachers[key] = model
+        return Voter(family.name, scaler, model, self.n_classes, power)
 
-    def _forest(self, rows: Ints, codes: Ints, weight: Floats | None, held_out: bool) -> Any:
-        """Extra trees that were trained on these rows, from the family if it was."""
-        key = _key(rows, codes, weight, held_out)
-        if key not in self._forests:
-            self._train(FAMILIES["extra_trees"], rows, codes, weight, None, held_out)
-        return self._forests[key]
+    def _target(self, rows: Ints, codes: Ints) -> Ints:
+        target = np.full(len(self.codes), UNLABELED)
+        target[rows] = codes
+        return target
+
+    def _graph_anew(
+        self, family: Family, model: Any, X: Any, rows: Ints, codes: Ints, like: Voter
+    ) -> Any:
+        """The graph of a later round, over the rows that carried the first one."""
+        use, target = self._carriers(like.model), self._target(rows, codes)
+        if not family.teacher:
+            return like.model.respread(target[use])
+        # Pseudo-labels have taught the metric; the given labels spread.
+        target[np.setdiff1d(rows, self.labeled)] = UNLABELED
+        return model.fit(take_rows(X, use), target[use])
+
+    def _teacher(
+        self, name: str, rows: Ints, codes: Ints, weight: Floats | None, held_out: bool
+    ) -> Any:
+        """The model of a family that was trained on these rows, in the vote if it was."""
+        key = _key(name, rows, codes, weight, held_out)
+        if key not in self._teachers:
+            self._train((FAMILIES | OPTIONAL)[name], rows, codes, weight, None, held_out)
+        return self._teachers[key]
 
     def _seen(self, family: Family, rows: Ints, held_out: bool) -> Ints | None:
         """Rows that a transductive family sees, of which ``rows`` have labels; None: all."""
@@ -348,7 +364,7 @@ class FamilyTrainer:
             seen = self._seen(family, self.labeled, held_out=False)
             more = (n_rows(self.X) if seen is None else len(seen)) / len(rows)
         # A graph compares all pairs of its rows, a new row all of them.
-        in_fit = more**2 if family.graph else more
+        in_fit = more**2 * (1 + family.refitted) if family.graph else more
         # A machine over its support vectors votes more slowly the more rows it was trained on.
         if hasattr(voter.model, "support_vectors_"):
             more = max(1.0, max_train / len(self.labeled))
@@ -357,8 +373,9 @@ class FamilyTrainer:
         return wider * (fits + (voted - fitted) * growth * more)
 
 
-def _key(rows: Ints, codes: Ints, weight: Floats | None, held_out: bool) -> Any:
-    return rows.tobytes(), codes.tobytes(), None if weight is None else weight.tobytes(), held_out
+def _key(name: str, rows: Ints, codes: Ints, weight: Floats | None, held_out: bool) -> Any:
+    weights = None if weight is None else weight.tobytes()
+    return name, rows.tobytes(), codes.tobytes(), weights, held_out
 
 
 class _OnScaled:

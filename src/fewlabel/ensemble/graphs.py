@@ -37,7 +37,7 @@ class LeafProximity(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    forest : fitted forest or None
+    teacher : fitted forest or None
         Trees that know the labels. None: ``n_trees`` extra trees are trained.
     n_trees : int
     n_components : int
@@ -57,14 +57,14 @@ class LeafProximity(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        forest: Any = None,
+        teacher: Any = None,
         *,
         n_trees: int = 100,
         n_components: int = 30,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
-        self.forest = forest
+        self.teacher = teacher
         self.n_trees = n_trees
         self.n_components = n_components
         self.random_state = random_state
@@ -72,7 +72,7 @@ class LeafProximity(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, codes: Codes) -> Self:
         """Train the trees on the labelled rows, find the singular vectors of all rows."""
-        self.forest_ = self.forest
+        self.forest_ = self.teacher
         if self.forest_ is None:
             labeled = np.flatnonzero(codes != UNLABELED)
             trees = ExtraTreesClassifier(
@@ -110,15 +110,24 @@ class Discriminants(TransformerMixin, BaseEstimator):
     :math:`x^\top A\,(A^\top\Sigma A)^{-1/2}`, :math:`A=\Sigma^{-1}M^\top`, so that
     :math:`A^\top\Sigma A = M\Sigma^{-1}M^\top`; means and A are centred.
 
+    Parameters
+    ----------
+    teacher : fitted WideLDA or None
+        It knows the labels. None: one is trained.
+
     Attributes
     ----------
     basis_ : ndarray of shape (n_features, at most n_classes - 1)
     """
 
+    def __init__(self, teacher: Any = None) -> None:
+        self.teacher = teacher
+
     def fit(self, X: Any, codes: Codes) -> Self:
         """Learn from the labelled rows."""
-        labeled = codes != UNLABELED
-        lda = WideLDA().fit(X[labeled], codes[labeled])
+        lda, labeled = self.teacher, codes != UNLABELED
+        if lda is None:
+            lda = WideLDA().fit(X[labeled], codes[labeled])
         coef = np.vstack([-lda.coef_, lda.coef_]) / 2 if len(lda.coef_) == 1 else lda.coef_
         coef, means = coef - coef.mean(axis=0), lda.means_ - lda.means_.mean(axis=0)
         between = coef @ means.T

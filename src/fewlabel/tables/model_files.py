@@ -283,7 +283,9 @@ def _without_training(model: Any) -> Any:
         delattr(model, name)
     if hasattr(model, "spreading_"):
         model.spreading_ = _without_training(model.spreading_)
-        model.metric = model.metric_  # the unfitted one may hold a forest of its own
+        model.metric_ = copy.copy(model.metric_)
+        model.metric_.teacher = None  # what it has taught is in the metric
+        model.metric = model.metric_
     return model
 
 
