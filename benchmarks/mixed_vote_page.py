@@ -45,13 +45,15 @@ and what each part brings. `make mixed-vote` writes it from the records in `resu
 - **Q**: Q(h) ∝ exp(−5·√l·loss(h)), the Gibbs posterior of half the Brier score of the held-out
   votes. Families with Q < 0.01 are dropped.
 - **Self-learning**: one round with thresholds by the paper's bound. Families that can be trained
-  again learn from the labelled and at most 5,000 pseudo-labelled rows; graphs and Q stay.
+  again learn from the labelled and at most 5,000 pseudo-labelled rows; Q stays. Pseudo-labels teach
+  the two learned metrics as well, but only given labels spread on the new graphs.
   A round that does not help is not kept (see below).
 - **On request**: `voters=[*FAMILIES, "network"]` adds the prior network, `"tabicl"` TabICL
   (`pip install 'fewlabel[foundation]'`); any classifier can be added as an instance.
 
 Families, constants and defaults were chosen on our own splits, seed 2000 (the constant of Q also on
-PageBlocks with 2001 and 2002). The paper's splits were used once, for the next table.
+PageBlocks with 2001 and 2002; that metrics are learned again on the seeds 1000 and 1001). The
+paper's splits were used once, for the next table.
 """
 
 

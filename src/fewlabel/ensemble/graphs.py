@@ -1,7 +1,8 @@
 """Label spreading on graphs in learned metrics: families of voters that look at all rows.
 
 Neighbours in the given features are poor guides where many features say nothing. A metric that was
-learned from the few labels knows which of them matter, the graph over all rows does the rest.
+learned from the few labels knows which of them matter, the graph over all rows does the rest. In a
+round of self-learning the metric is learned again, from pseudo-labels, too.
 
 A graph may be carried by a sample of the rows, its anchors: fit on these; all others vote by their
 neighbours among them (``predict_proba``).
