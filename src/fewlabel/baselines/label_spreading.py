@@ -260,15 +260,13 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         self._require_graph("held_out_votes")
         labeled = np.flatnonzero(self._codes != UNLABELED)
         codes, n_classes = self._codes[labeled], len(self.classes_)
-        # Single precision is enough for votes that only judge, and halves what is moved about.
-        sources: Any = np.zeros((len(self._codes), len(folds) + 1, n_classes), dtype=np.float32)
+        sources = np.zeros((len(self._codes), len(folds) + 1, n_classes))
         fold_of = np.full(len(labeled), len(folds))
         for fold, (_, test) in enumerate(folds):
             fold_of[test] = fold
         sources[labeled, fold_of, codes] = 1.0
-        graph = self.graph_.astype(np.float32)
-        F = self._spread(graph, sources.reshape(len(sources), -1))
-        F = F.reshape(sources.shape)[labeled].astype(np.float64)
+        F = self._spread(self.graph_, sources.reshape(len(sources), -1))
+        F = F.reshape(sources.shape)[labeled]
         total = F.sum(axis=1)
         votes = np.zeros((len(labeled), n_classes))
         for fold, (train, test) in enumerate(folds):
