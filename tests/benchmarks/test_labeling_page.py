@@ -82,12 +82,11 @@ def test_a_session_counts_after_each_batch(monkeypatch):
     assert all(shares in (None, [1.0, 1.0, 1.0]) for _, shares in found["curve"])
 
 
-def test_wide_tables_are_given_by_components(monkeypatch):
-    rng = np.random.default_rng(0)
-    for width, expected in [(labeling.WIDE, labeling.WIDE), (labeling.WIDE + 1, 50)]:
-        X = rng.normal(size=(90, width))
-        monkeypatch.setattr(labeling, "load", lambda *_, X=X: (X, np.arange(90) % 2))
-        assert labeling.draw("any", 0).X.shape == (90, expected)
+@pytest.mark.parametrize(("width", "expected"), [(3, 3), (200, 200), (201, 101), (784, 196)])
+def test_wide_tables_are_thinned(monkeypatch, width, expected):
+    X = np.random.default_rng(0).normal(size=(90, width))
+    monkeypatch.setattr(labeling, "load", lambda *_: (X, np.arange(90) % 2))
+    assert labeling.draw("any", 0).X.shape == (90, expected)
 
 
 def test_only_whole_comparisons_count():
