@@ -47,7 +47,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield DOCS / "mixed_vote.md", mixed_vote_page.text(*parts, RESULTS)
     fits = [fit for fit in records(promise.RECORDS) if "truth" in fit]
     yield DOCS / "promise.md", promise_page.page(fits)
-    yield DOCS / "labeling.md", labeling_page.tables(records(labeling.RECORDS))
+    yield DOCS / "labeling.md", labeling_page.tables(labeling.comparable())
     learned, costs = records(RESULTS / "any_table.jsonl"), records(table_costs.RECORDS)
     yield DOCS / "any_table.md", any_table.page(learned, costs)
     yield self_learning_gain.PAGE, self_learning_gain.page(records(self_learning_gain.RECORDS))
