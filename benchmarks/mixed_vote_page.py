@@ -11,7 +11,6 @@ from scipy.stats import mannwhitneyu
 
 from benchmarks import _page
 from benchmarks._page import table
-from benchmarks.mixed_vote_reasons import REASONS
 from fewlabel.ensemble.families import FAMILIES
 from reproduction.notation import number, row_title
 from reproduction.paper_values import TABLE_2
@@ -142,9 +141,6 @@ def _final(cells: dict[str, dict[str, Cell]]) -> Iterator[str]:
         f"Significantly worse (p < {LEVEL}) than the toughest of our own competitors: "
         f"{worse or 'nowhere'}.\n"
     )
-    for name in dict.fromkeys([*missed, *significant]):
-        yield f"- {row_title(name)}: {REASONS.get(name, '**unexplained**')}"
-    yield ""
 
 
 def _rival(row: dict[str, Cell]) -> tuple[str, list[float], list[float]]:
@@ -277,7 +273,7 @@ def _rounds(lines: list[Line]) -> Iterator[str]:
         "on the rows where labels change: the sum of the differences of the new votes must not be "
         "below that of the first votes, calibrated on the held-out rows. The rule was chosen on "
         f"the seeds 1000 to 1002; these are {len(lines)} splits of the seeds {seeds[0]} to "
-        f"{seeds[-1]} (`python -m benchmarks.mixed_vote rounds`).\n"
+        f"{seeds[-1]} (`python -m benchmarks.mixed_vote run`).\n"
     )
     kinds = {"the round always": "after", "**by the rule** (default)": "final"}
     yield table(
