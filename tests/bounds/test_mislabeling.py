@@ -89,6 +89,13 @@ def test_a_label_that_tells_nothing_of_its_class_is_broken():
     assert report.broken.tolist() == [True, False, False]
 
 
+def test_a_label_that_tells_nothing_bounds_nothing():
+    """λ + δ = 0 where labels are drawn by lot."""
+    lot, votes = np.full((2, 2), 0.5), [[0.9, 0.1]]
+    assert one_example_bound(votes, [[0.5, 0.5]], lot).tolist() == [np.inf]
+    assert one_example_bound(votes, [[0.5, 0.5]], lot, relaxation=0.5).tolist() == [1.0]
+
+
 # --- counts to matrix ------------------------------------------------------------------------
 
 
