@@ -74,6 +74,14 @@ def test_a_class_without_rows_is_unknown():
     assert (upper[:, 1] == 1).all()
 
 
+def test_a_class_with_one_row():
+    """kl(1‖q) = −ln q may be ln(2/ε'), with ε' = ε/4 for each of the four entries."""
+    lower, upper = mislabeling_interval([[1, 0], [0, 50]], 0.05)
+    assert upper[0, 0] == 1.0
+    assert lower[0, 0] == pytest.approx(0.05 / 4 / 2)
+    assert upper[1, 0] == pytest.approx(1 - 0.05 / 4 / 2)
+
+
 @given(st.integers(1, 8), st.integers(0, 2**32 - 1))
 def test_kl_divergence_equals_its_definition(n_voters, seed):
     rng = np.random.default_rng(seed)
@@ -222,6 +230,7 @@ def test_without_mislabelling_it_is_the_pac_bayes_c_bound():
         ([[0.9, 0.1]] * 5, [0] * 5, None, {}),  # too few rows
         ([[0.9, 0.1]] * 500, [0] * 500, [[50, 0], [1, 0]], {}),  # a class without labelled rows
         ([[0.9, 0.1]] * 500, [0] * 500, [[3, 1], [1, 3]], {}),  # delta below its radius
+        ([[0.9, 0.1]] * 500, [0] * 500, [[50, 0], [1, 0]], {"relaxation": 1.0}),  # λ + δ̃ = 0
         ([[0.9, 0.1]] * 500, [0] * 500, None, {"kl": np.inf}),
     ],
 )
