@@ -230,7 +230,6 @@ def test_without_mislabelling_it_is_the_pac_bayes_c_bound():
         ([[0.9, 0.1]] * 5, [0] * 5, None, {}),  # too few rows
         ([[0.9, 0.1]] * 500, [0] * 500, [[50, 0], [1, 0]], {}),  # a class without labelled rows
         ([[0.9, 0.1]] * 500, [0] * 500, [[3, 1], [1, 3]], {}),  # delta below its radius
-        ([[0.9, 0.1]] * 500, [0] * 500, [[50, 0], [1, 0]], {"relaxation": 1.0}),  # λ + δ̃ = 0
         ([[0.9, 0.1]] * 500, [0] * 500, None, {"kl": np.inf}),
     ],
 )
@@ -238,6 +237,15 @@ def test_what_says_nothing_is_trivial_and_flagged(votes, labels, counts, options
     bound = pac_bayes_c_bound(votes, labels, counts, **options)
     assert bound.value == 1.0
     assert not bound.applies
+
+
+def test_a_relaxation_must_be_above_what_delta_lacks():
+    votes, labels, few = [[0.9, 0.1]] * 500, [0] * 500, [[3, 1], [1, 3]]
+    lacks = float(-pac_bayes_c_bound(votes, labels, few).delta.min())
+    at = pac_bayes_c_bound(votes, labels, few, relaxation=lacks)
+    assert (at.value, at.applies) == (1.0, False)
+    assert np.isnan([at.psi, at.first, at.second]).all()
+    assert pac_bayes_c_bound(votes, labels, few, relaxation=lacks + 0.01).psi > 1
 
 
 @pytest.mark.parametrize("inequality", ["kl", "pinsker"])
@@ -251,6 +259,21 @@ def test_a_negative_bound_refutes_its_assumption(inequality):
     assert bound.value < 0
     assert bound.kind == "estimate"
     assert "contradicted" in bound.assumption
+
+
+@pytest.mark.parametrize(
+    ("margin", "weighting", "kind"),
+    [
+        ("binary", "uniform", "guarantee"),
+        ("binary", "predicted", "estimate"),
+        ("multiclass", "uniform", "estimate"),
+    ],
+)
+def test_a_learned_q_is_covered_with_the_default_margin_and_weighting_only(margin, weighting, kind):
+    votes, y_hat = good_sample()
+    options = {"margin": margin, "weighting": weighting, "drawn_labels": True}
+    assert pac_bayes_c_bound(votes, y_hat, 30 * COUNTS, kl=0.5, **options).kind == kind
+    assert pac_bayes_c_bound(votes, y_hat, 30 * COUNTS, **options).kind == "guarantee"
 
 
 @pytest.mark.parametrize("kl", [0.0, 0.5])
