@@ -30,7 +30,6 @@ from fewlabel import (
 from fewlabel.assess.held_out import cross_fitted_votes, folds_of
 from fewlabel.assess.transduction_bounds import gather
 from fewlabel.ensemble import families, family_trainer, kept_rounds
-from fewlabel.ensemble.learner import without_light_voters
 from fewlabel.ensemble.mixed_vote import MixedVote
 
 X, Y = load_wine(return_X_y=True)
@@ -178,16 +177,6 @@ def test_many_voters_of_little_weight_all_count():
     clf = FewLabelClassifier(voters, random_state=0, max_iter=0).fit(X, TARGET)
     np.testing.assert_allclose(clf.posterior_.weights, 1 / 101)
     assert len(clf.estimator_.estimators) == 101
-
-
-def test_voters_that_hardly_count_are_left_out():
-    np.testing.assert_allclose(without_light_voters(np.array([0.991, 0.009])), [1.0, 0.0])
-    np.testing.assert_allclose(without_light_voters(np.array([0.99, 0.01])), [0.99, 0.01])
-    # Beside a heaviest of 0.05 a weight of 0.009 is something; 0.001 is not.
-    weights = np.array([0.05] * 19 + [0.009] * 5 + [0.001] * 5)
-    np.testing.assert_allclose(
-        without_light_voters(weights), np.r_[weights[:24], np.zeros(5)] / 0.995
-    )
 
 
 # --- input -------------------------------------------------------------------------------------
