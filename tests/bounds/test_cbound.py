@@ -25,6 +25,7 @@ from fewlabel.bounds.markov import gibbs_bound, tandem_bound
 from fewlabel.bounds.mislabeled_error import one_example_bound
 from fewlabel.bounds.mislabeling import imperfect_proba
 from fewlabel.bounds.table import bounds_table
+from fewlabel.bounds.transductive import risk_bound
 from fewlabel.bounds.votes import bayes_risk
 from support.strategies import N_INSTANCES, mislabeled, mislabeling_matrices, votes_and_proba
 
@@ -397,6 +398,56 @@ def test_table_with_a_relaxation_that_is_too_small_is_flagged():
     corrected = [bound for bound in table if "imperfect" in bound.assumption]
     assert [bound.applies for bound in corrected] == [False] * 3
     assert {bound.value for bound in corrected} == {1.0}
+
+
+def test_table_with_a_relaxation_that_makes_up_for_nothing_is_flagged():
+    """λ + δ = 0, which is not positive."""
+    flat, votes = np.full((2, 2), 0.5), [[0.9, 0.1]]
+    table = bounds_table(votes, votes, imperfect_proba=[0], mislabeling=flat, relaxation=0.0)
+    assert [bound.applies for bound in table] == [True] * 5 + [False] * 3
+
+
+def test_the_table_holds_the_bounds_it_names():
+    votes = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.1, 0.4]])
+    proba = np.array([[0.9, 0.1, 0.0], [0.0, 0.9, 0.1], [0.8, 0.0, 0.2]])
+    imperfect, options = imperfect_proba(proba, NOISY), {"mislabeling": NOISY, "relaxation": 0.2}
+    table = bounds_table(votes, proba, imperfect_proba=imperfect, **options)
+    assert {bound.name: bound.value for bound in table} == {
+        "plug-in error": pytest.approx(bayes_risk(votes, proba)),
+        "TB": risk_bound(votes, proba, tight=True),
+        "CB": c_bound(votes, proba),
+        "second-order": tandem_bound(votes, proba),
+        "first-order": gibbs_bound(votes, proba),
+        "CBIL": c_bound_imperfect(votes, imperfect, NOISY, relaxation=0.2),
+        "second-order, corrected": tandem_bound(votes, imperfect, **options),
+        "first-order, corrected": gibbs_bound(votes, imperfect, **options),
+    }
+    assert all(bound.applies for bound in table)
+
+
+def test_the_table_asks_no_relaxation_of_a_class_that_is_never_predicted():
+    """λ = 0.05 is enough for class 0; class 2, which has no row, would need 0.5."""
+    P = np.array([[0.3, 0.35, 0.1], [0.1, 0.65, 0.8], [0.6, 0.0, 0.1]])
+    votes = [[0.9, 0.1, 0.0]]
+    table = bounds_table(votes, votes, imperfect_proba=[0], mislabeling=P)
+    smallest = smallest_relaxation(votes, P)
+    assert smallest == pytest.approx(0.05 + 1e-6)
+    assert smallest_relaxation(np.eye(3), P) == pytest.approx(0.5 + 1e-6)
+    found = {bound.name: bound.value for bound in table}["CBIL"]
+    given = bounds_table(votes, votes, imperfect_proba=[0], mislabeling=P, relaxation=0.1)
+    assert all(bound.applies for bound in given)
+    assert found == pytest.approx(c_bound_imperfect(votes, [0], P, relaxation=smallest))
+
+
+@pytest.mark.parametrize(("miss", "kind"), [(1e-6, "guarantee"), (1.5e-6, "estimate")])
+@pytest.mark.parametrize("where", [[-1, 1, 0], [1, -0.5, -0.5]], ids=["too low", "too high"])
+def test_labels_may_miss_what_the_matrix_allows_by_rounding(miss, kind, where):
+    """Each label has at least 0.2 and at most 0.6."""
+    P = np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]])
+    within = np.array([0.2, 0.4, 0.4] if where[0] < 0 else [0.6, 0.2, 0.2])
+    labels = [within + miss * np.array(where)]
+    table = bounds_table(VOTES[:1], VOTES[:1], imperfect_proba=labels, mislabeling=P, exact=True)
+    assert {bound.kind for bound in table if "imperfect" in bound.assumption} == {kind}
 
 
 @given(mislabeled())
