@@ -16,6 +16,7 @@ from fewlabel import (
     tightness,
     transductive_bound,
 )
+from fewlabel.bounds.transductive import class_bound
 from support.strategies import N_INSTANCES, votes_and_proba, votes_proba_theta
 
 ATOL = 1e-9
@@ -148,6 +149,23 @@ def test_binned_bound_is_never_below_the_exact_one(case, resolution):
     assert (binned.confusion >= exact.confusion - ATOL).all()
     assert binned.selected_share <= exact.selected_share
     assert bayes_risk(votes, proba, thresholds=theta) <= binned.risk + ATOL
+
+
+@given(votes_and_proba(max_rows=10, max_classes=3), st.integers(1, 6))
+def test_binned_bound_is_the_smallest_at_an_edge(case, resolution):
+    """U(γ) for every edge γ at or above the threshold, and for 1, from the sums in the bins."""
+    for cells in VoteStatistics.from_votes(*case, resolution=resolution).cells:
+        starts, gammas = range(len(cells.edges) + 1), [*cells.edges, 1.0]
+        found = class_bound(cells, np.array(starts))
+        for i, gibbs in enumerate(cells.gibbs):
+            mass, vote_mass = cells.mass[:, i], cells.vote_mass[:, i]
+            for start in starts:
+                at = []
+                for t in starts[start:]:
+                    bracket = max(0.0, gibbs - vote_mass[start:t].sum())
+                    over = bracket / (gammas[t] or 1e-300) if bracket else 0.0
+                    at.append(mass[start:t].sum() + over)
+                assert found[i, start] == pytest.approx(min(at), abs=ATOL)
 
 
 def test_binned_meets_exact_as_the_resolution_grows():
