@@ -234,6 +234,19 @@ def test_tightness_by_hand():
     assert risk == pytest.approx(bayes_confusion(votes, proba)[0, 1])
 
 
+def test_votes_with_the_same_risk_join_together():
+    """b is 1/4 at votes of .4 and .5; half of class 0 has .45 and is predicted to be of it."""
+    votes = np.array([[0.3, 0.4, 0.3], [0.5, 0.45, 0.05], [0.3, 0.5, 0.2]])
+    proba = np.array([[0.5, 0.0, 0.5], [1.0, 0.0, 0.0], [0.5, 0.0, 0.5]])
+    both = tightness(votes, proba)
+    assert (both.tau[0, 1], both.gamma_star[0, 1]) == (0.0, 0.5)
+    assert both.C[0, 1] == pytest.approx(1 / 3)  # 1/4 of the 3/4 below .5
+    assert both.gap[0, 1] == pytest.approx(2 * 0.5)
+    at = tightness(votes, proba, tau=0.25)  # none is above
+    assert np.isnan(at.C[0, 1])
+    assert at.gap[0, 1] == np.inf
+
+
 @pytest.mark.parametrize("tau", [-0.1, 1.1, np.nan])
 def test_tau_out_of_range(tau):
     with pytest.raises(ValueError, match="tau must lie"):
