@@ -10,7 +10,13 @@ import pytest
 from fewlabel._core.arrays import RowView
 from fewlabel.assess.prevalence import shifted
 from fewlabel.ensemble.families import Voter
-from fewlabel.ensemble.learner import MixedVoteLearner, gibbs_weights, without_light_voters
+from fewlabel.ensemble.learner import (
+    MixedVoteLearner,
+    TrainedFamily,
+    gibbs_weights,
+    without_light_voters,
+)
+from fewlabel.ensemble.mixed_vote import VoterRecord
 from fewlabel.selection.training_set import TrainingSet
 
 
@@ -45,6 +51,28 @@ def test_weights_fall_with_the_quadratic_loss(balanced, n, loss):
     found = gibbs_weights(held_out, y, inverse_temperature=2.0, balanced=balanced)
     other = np.exp(-2.0 * np.sqrt(n) * loss)
     np.testing.assert_allclose(found, [1 / (1 + other), other / (1 + other)])
+
+
+def test_the_mix_keeps_the_voters_that_have_weight():
+    """The third is always wrong; nobody voted on the last row, which counts in no error."""
+    codes = np.array([0, 1, 0, 1, 1])
+    trainer = SimpleNamespace(n_classes=2, labeled=np.arange(5), scored=np.arange(4), codes=codes)
+    ours = MixedVoteLearner((), trainer, 30.0, None, 100, print)
+    held_out = [np.eye(2)[codes], np.eye(2)[[0, 1, 0, 1, 0]], np.eye(2)[1 - codes]]
+    for votes in held_out:
+        votes[4] = 0.0
+    trained = [
+        TrainedFamily(SimpleNamespace(name=name), f"voter {name}", votes)
+        for name, votes in zip("abc", held_out)
+    ]
+    records = [VoterRecord(name, name, 9.0, 1.0, 0.1) for name in "abcd"]
+    vote = ours._mix(records, trained, np.array(["x", "y"]))
+    assert vote.estimators == ["voter a", "voter b"]
+    assert vote.weights.tolist() == [0.5, 0.5]
+    assert vote.evidence_.posterior.weights.tolist() == [0.5, 0.5, 0.0]
+    assert [record.weight for record in vote.evidence_.records] == [0.5, 0.5, 0.0, 0.0]
+    assert vote.held_out_votes.tolist() == [[1, 0], [0, 1], [1, 0], [0, 1], [0, 0]]
+    np.testing.assert_allclose(vote.evidence_.posterior.errors, [0.0, 0.0, 1.0])
 
 
 # --- class shares ----------------------------------------------------------------------------

@@ -72,6 +72,7 @@ def test_it_learns_and_says_from_whom(fitted):
     assert weights.sum() == pytest.approx(1)
     np.testing.assert_allclose(weights, fitted.posterior_.weights)
     np.testing.assert_allclose([1 - v.accuracy for v in fitted.voters_], fitted.posterior_.errors)
+    assert all(0 < v.seconds < 600 for v in fitted.voters_)
 
 
 def test_q_is_the_gibbs_posterior_of_the_held_out_losses(fitted):
