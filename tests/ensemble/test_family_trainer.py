@@ -166,6 +166,63 @@ def test_every_family_takes_sparse_rows():
             np.testing.assert_allclose(voter.predict_proba(bench.X[HIDDEN]), votes, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("shape", "is_small"),
+    [((20_000, 1), True), ((20_001, 1), False), ((4_000, 1_000), True), ((4_000, 1_001), False)],
+)
+def test_data_is_small_up_to_20_000_rows_and_4_million_cells(shape, is_small):
+    rows = np.broadcast_to(0.0, shape)
+    assert FamilyTrainer(rows, np.zeros(shape[0], dtype=int), 2, seed=0)._is_small() == is_small
+
+
+@pytest.mark.parametrize(
+    ("limit", "number", "what"),
+    [("most_classes", 3, "classes"), ("most_features", 13, "features")]
+    + [("most_labeled", 30, "labelled rows")],
+)
+def test_a_family_is_left_out_of_what_it_is_not_made_for(bench, limit, number, what):
+    for most in (number + 1, number):
+        family = replace(FAMILIES["svm"], **{limit: most})
+        assert bench.reason_to_leave_out(family, None, 100) == ""
+    family = replace(FAMILIES["svm"], **{limit: number - 1})
+    why = bench.reason_to_leave_out(family, None, 100)
+    assert why == f"it is made for at most {number - 1} {what}, not {number}"
+
+
+def test_a_family_may_take_all_the_seconds_that_it_has(bench, monkeypatch):
+    monkeypatch.setattr(workbench, "ALWAYS_FAST", 10)
+    monkeypatch.setattr(FamilyTrainer, "_expected_seconds", lambda *_: 5.0)
+    assert bench.reason_to_leave_out(FAMILIES["svm"], 5.0, 100) == ""
+    assert "about 5 s, more than the 4 s" in bench.reason_to_leave_out(FAMILIES["svm"], 4.0, 100)
+
+
+@pytest.mark.parametrize(
+    ("learns_from", "held_out_rows", "held_out", "n_seen"),
+    [
+        (None, None, False, None),
+        (len(HIDDEN), None, False, None),
+        (len(HIDDEN) - 1, None, False, len(HIDDEN) - 1),
+        (50, 20, False, 50),
+        (50, 20, True, 20),
+        (10, 20, True, 10),
+    ],
+)
+def test_a_family_sees_a_sample_of_the_unlabelled_rows(
+    bench, learns_from, held_out_rows, held_out, n_seen
+):
+    limits = {"learns_from": learns_from, "held_out_rows": held_out_rows}
+    family = replace(FAMILIES["semi_lda"], **limits)
+    some = bench.labeled[:20]
+    seen = bench._seen(family, some, held_out)
+    assert (seen is None) == (n_seen is None)
+    if n_seen is not None:
+        np.testing.assert_array_equal(seen[:20], some)
+        sample = bench.unlabeled_at_random[:n_seen]
+        np.testing.assert_array_equal(np.sort(sample), seen[20:])
+        graph = bench._seen(replace(FAMILIES["spreading"], **limits), some, held_out)
+        np.testing.assert_array_equal(graph[: len(LABELED)], bench.labeled)
+
+
 def test_slow_families_are_left_out_of_large_data(bench, monkeypatch):
     monkeypatch.setattr(workbench, "ALWAYS_FAST", 10)
     assert bench.reason_to_leave_out(FAMILIES["forest"], 1e9, 100) == ""
