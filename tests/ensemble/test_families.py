@@ -199,6 +199,8 @@ def test_range_scaler_on_odd_columns():
     values = np.array([[5.0, np.nan, 1.0], [5.0, np.nan, np.nan], [5.0, np.nan, 0.0]])
     scaled = RangeScaler().fit_transform(values)
     np.testing.assert_array_equal(scaled[:, 0], 0.0)  # constant
+    new = RangeScaler().fit(values).transform(np.array([[7.0, 3.0, 1.0]]))
+    np.testing.assert_array_equal(new[0, [0, 2]], [2.0, 1.0])  # in its own units
     assert np.isnan(scaled[:, 1]).all()
     np.testing.assert_array_equal(scaled[:, 2], values[:, 2])
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from fewlabel import LabelSpreadingClassifier, SemiLDAClassifier
@@ -223,6 +224,29 @@ def test_a_family_sees_a_sample_of_the_unlabelled_rows(
         np.testing.assert_array_equal(graph[: len(LABELED)], bench.labeled)
 
 
+@pytest.mark.parametrize(("n_columns", "n_vectors"), [(120, 100), (10, 9), (2, 1)])
+def test_dense_families_get_up_to_100_singular_vectors_of_sparse_rows(n_columns, n_vectors):
+    rows = sparse.random_array((len(Y), n_columns), density=0.5, rng=np.random.default_rng(0))
+    bench = FamilyTrainer(rows.tocsr(), CODES, 3, seed=0)
+    _, vectors = bench.view_of(FAMILIES["semi_lda"])
+    assert vectors.shape == (len(Y), n_vectors)
+    np.testing.assert_allclose(vectors.std(axis=0), 1.0)
+    assert bench.view_of(FAMILIES["svm"])[1].shape == rows.shape
+
+
+def test_sparse_rows_with_gaps_are_not_for_families_that_need_dense_ones():
+    gaps = X.copy()
+    gaps[0, 0] = np.nan
+    for rows, why in (
+        (sparse.csr_array(gaps), "it needs dense rows, or sparse ones without gaps"),
+        (sparse.csr_array(X), ""),
+        (gaps, ""),
+    ):
+        bench = FamilyTrainer(rows, CODES, 3, seed=0)
+        assert bench.reason_to_leave_out(FAMILIES["semi_lda"], None, 100) == why
+        assert bench.reason_to_leave_out(FAMILIES["svm"], None, 100) == ""
+
+
 def test_slow_families_are_left_out_of_large_data(bench, monkeypatch):
     monkeypatch.setattr(workbench, "ALWAYS_FAST", 10)
     assert bench.reason_to_leave_out(FAMILIES["forest"], 1e9, 100) == ""
@@ -259,6 +283,70 @@ def test_wide_data_is_timed_on_some_of_its_columns(monkeypatch):
     wider = X.shape[1] / 2
     assert bench._expected_seconds(OPTIONAL["lda"], 60) >= wider * (2 + N_FOLDS)
     assert "more than the 1 s allowed" in bench.reason_to_leave_out(OPTIONAL["lda"], 1.0, 60)
+
+
+def test_a_trial_takes_some_rows_and_columns(monkeypatch):
+    """13 columns are timed on 10, and votes on as many unlabelled rows as are tried."""
+    monkeypatch.setattr(workbench, "TRIED_COLUMNS", 10)
+    monkeypatch.setattr(workbench, "TRIED_ROWS", 14)
+    seen, vote = [], FamilyTrainer.vote
+    monkeypatch.setattr(
+        FamilyTrainer,
+        "vote",
+        lambda self, voter, family, rows: (
+            seen.append((self.X.shape, len(rows))) or vote(self, voter, family, rows)
+        ),
+    )
+    FamilyTrainer(X, CODES, 3, seed=0)._expected_seconds(OPTIONAL["lda"], 60)
+    assert seen == [((len(LABELED) + 14, 10), 14)]
+
+
+def test_a_family_that_cannot_learn_is_not_slow(bench):
+    (family,) = families_of([Choosy()])
+    assert FamilyTrainer(X, some_codes(1, 1), 2, seed=0)._expected_seconds(family, 60) == 0.0
+
+
+def test_a_graph_is_timed_with_the_rows_of_the_fit_not_of_held_out_ones(monkeypatch):
+    monkeypatch.setattr(workbench, "TRIED_ROWS", 14)
+    clock = iter(range(1000))
+    monkeypatch.setattr(workbench, "perf_counter", lambda: float(next(clock)))
+    growth = len(X) / (len(LABELED) + 14)
+    few = replace(FAMILIES["spreading"], held_out_rows=5)
+    seconds = FamilyTrainer(X, CODES, 3, seed=0)._expected_seconds(few, 60)
+    assert seconds == pytest.approx(growth**2 + N_FOLDS + growth**2)
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "voters", "in_threads"),
+    [
+        (1, ["svm", "lda"], [False, False]),
+        (2, ["svm", "lda"], [True, True]),
+        (2, ["svm", GaussianNB()], [False, False]),
+        (2, ["svm", GaussianNB(), "lda"], [True, False, True]),
+    ],
+)
+def test_two_families_of_ours_run_side_by_side(n_jobs, voters, in_threads):
+    bench, families = FamilyTrainer(X, CODES, 3, seed=0, n_jobs=n_jobs), families_of(voters)
+    told = bench.run([lambda: bench._in_threads] * len(families), families)
+    assert list(told) == in_threads
+    assert not bench._in_threads
+
+
+def test_rows_of_no_weight_are_not_shown_to_who_takes_no_weights(bench):
+    (family,) = families_of([KNeighborsClassifier(1)])
+    weight = np.resize([0.0, 0.5, 1.0], len(LABELED))
+    voter = bench.train(family, bench.labeled, CODES[bench.labeled], weight)
+    assert voter.model.n_samples_fit_ == 20
+
+
+def test_held_out_fits_are_the_cheaper_ones(bench, monkeypatch):
+    cheap, train = [], FamilyTrainer._train
+    monkeypatch.setattr(
+        FamilyTrainer, "_train", lambda self, *args: cheap.append(args[-1]) or train(self, *args)
+    )
+    (family,) = families_of([GaussianNB()])
+    bench.held_out(family, first_voter(bench, family))
+    assert cheap == [False] + [True] * N_FOLDS
 
 
 class Choosy(GaussianNB):
