@@ -130,3 +130,16 @@ def test_the_seconds_left_are_those_of_the_families_to_come():
     assert told[1] == {"training": "c", "position": 3, "n_families": 4, "seconds_left": 6.0}
     assert told[0]["position"] == 1
     assert np.isnan(told[0]["seconds_left"])
+
+
+def test_a_family_that_is_left_out_has_no_weight_and_takes_no_time():
+    family, told = SimpleNamespace(name="a", title="A"), []
+    ours = learner([family], on_start=told.append)
+    record, found = ours._try_family(family, "it is too slow", training([0, 1], [0, 1]))
+    assert found is None
+    assert (record.name, record.title, record.left_out) == ("a", "A", "it is too slow")
+    assert record.weight == 0.0
+    assert np.isnan(record.accuracy)
+    assert 0 <= record.seconds < 10
+    assert ours._seconds == [record.seconds]
+    assert told[0]["training"] == "A"
