@@ -161,3 +161,17 @@ def test_little_evidence_is_evidence():
     best = min(GRID, key=lambda q: reference.second_order_objective(q, *rest))
     np.testing.assert_allclose(found.weights, best, atol=0.004)
     assert abs(found.weights[0] - 0.5) > 0.004
+
+
+def test_labelled_and_unlabelled_rows_count_half_each():
+    unlabeled, prior = VOTERS[:, ::-1], np.array([0.5, 0.5])
+    evidence = VoterVotes(VOTERS, Y, unlabeled)
+    proba = mix_votes(learn_posterior("gibbs", evidence).weights, unlabeled)
+
+    def objective(q):
+        parts = [(VOTERS, np.eye(2)[Y]), (unlabeled, proba)]
+        bounds = [reference.second_order_objective(q, *part, 0.0, prior) for part in parts]
+        return sum(bounds) / 2 + reference.kl_of_weights(q, prior) / (3.0 * np.sqrt(6))
+
+    found = learn_posterior("second-order", evidence).weights
+    np.testing.assert_allclose(found, min(GRID, key=objective), atol=0.004)

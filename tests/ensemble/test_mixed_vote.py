@@ -359,6 +359,45 @@ def test_bad_parameters_are_refused(bad):
 # --- use ---------------------------------------------------------------------------------------
 
 
+def test_small_temperatures_and_budgets_are_taken():
+    FewLabelClassifier(inverse_temperature=0.5, time_budget=0.5)._validate_params()
+
+
+def test_rows_may_be_sparse_and_lack_values():
+    tags = FewLabelClassifier().__sklearn_tags__().input_tags
+    assert tags.sparse
+    assert tags.allow_nan
+
+
+def test_weights_that_are_all_zero_are_refused():
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        FewLabelClassifier(FAST).fit(X, TARGET, sample_weight=np.zeros(len(X)))
+
+
+def unfitted_learner(rows, codes, **params):
+    clf = FewLabelClassifier(**params)
+    clf.classes_, clf.labeled_weight_ = np.arange(3), None
+    clf._class_shares = clf._wanted_shares()
+    return clf._learner(rows, codes, 0)
+
+
+def test_what_the_learner_is_told():
+    plain = unfitted_learner(X, TARGET, max_train=None)
+    assert (plain.max_train, plain.balanced, plain.class_shares) == (len(X), False, None)
+    balanced = unfitted_learner(X, TARGET, scoring="balanced", max_train=7)
+    assert (balanced.max_train, balanced.balanced) == (7, True)
+    np.testing.assert_allclose(balanced.class_shares, 1 / 3)
+
+
+def test_columns_that_are_ten_times_as_many_as_labels_bring_more_families():
+    """51 columns and 5 labels; sparse rows have many columns that are mostly 0."""
+    codes, rows = np.r_[0, 1, 2, 0, 1, np.full(20, -1)], np.ones((25, 51))
+    names = [[f.name for f in unfitted_learner(x, codes).families] for x in (rows, rows[:, :50])]
+    assert names == [[*families.FAMILIES, *families.WIDE], list(families.FAMILIES)]
+    thin = unfitted_learner(sparse.csr_array(rows), codes)
+    assert [f.name for f in thin.families] == list(families.FAMILIES)
+
+
 def test_voters_of_the_users():
     voters = [("nb", GaussianNB()), RandomForestClassifier(20, random_state=0), "lda"]
     spreading = LabelSpreadingClassifier()
