@@ -11,6 +11,7 @@ from scipy.optimize import approx_fprime
 import reference
 from fewlabel.bounds.cbound import Correction, alpha_delta, c_bound
 from fewlabel.ensemble import bound_posteriors as search
+from fewlabel.ensemble import posterior
 from fewlabel.ensemble.posterior import (
     VoterVotes,
     c_bound_posterior,
@@ -175,3 +176,19 @@ def test_labelled_and_unlabelled_rows_count_half_each():
 
     found = learn_posterior("second-order", evidence).weights
     np.testing.assert_allclose(found, min(GRID, key=objective), atol=0.004)
+
+
+def test_the_matrix_is_that_of_the_gibbs_vote_smoothed_by_one_row(monkeypatch):
+    """Winners are right on 5 of 6 rows; the wrong one is of class 1, of which there are 4."""
+    told = {}
+    monkeypatch.setattr(
+        posterior, "c_bound_posterior", lambda _, **given: told.update(given) or given["prior"]
+    )
+    votes = np.stack([0.8 * np.eye(2)[Y] + 0.1] * 2)
+    evidence = VoterVotes(votes, [1, *Y[1:]], votes[:, :1])
+    learn_posterior("c-bound", evidence, inverse_temperature=2.0)
+    P = np.array([[(2 + 5 / 6) / 3, (1 + 1 / 6) / 5], [(1 / 6) / 3, (3 + 5 / 6) / 5]])
+    np.testing.assert_allclose(told["mislabeling"], P)
+    np.testing.assert_allclose(told["pseudo_proba"], [P @ [0.9, 0.1]])
+    assert told["penalty"] == pytest.approx(1 / (2.0 * np.sqrt(6)))
+    np.testing.assert_allclose(told["starts"], [[0.5, 0.5]])
