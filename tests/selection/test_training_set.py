@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from fewlabel._core.arrays import RowView
-from fewlabel.selection.learner import N_TREES
+from fewlabel.selection.learner import N_TREES, default_forest
 from fewlabel.selection.training_set import TrainingSet, quotas, training_weights
 
 X = np.arange(8.0).reshape(4, 2)
@@ -28,6 +28,8 @@ class Weighted(Plain):
 
 def test_the_forest_of_the_paper_has_200_trees():
     assert N_TREES == 200
+    forest = default_forest(3, 2)
+    assert (forest.n_estimators, forest.random_state, forest.n_jobs) == (40, 3, 2)  # in tests
 
 
 def test_rows_of_no_weight_are_left_out_unless_their_class_would_be_unknown():
