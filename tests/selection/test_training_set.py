@@ -80,6 +80,11 @@ def test_rows_that_weigh_the_same_need_no_weights():
     )
 
 
+def test_a_single_pseudo_label_weighs_as_much_as_all_labels():
+    found = training_weights(None, None, np.array([0]), np.array([1, 0]), 2, balanced=True)
+    np.testing.assert_allclose(found, [0.75, 0.75, 1.5])
+
+
 def test_given_weights_keep_their_size():
     """5 and 4 in all, so 4.5 each where both parts are to weigh the same."""
     labeled, pseudo = np.array([2, 3]), np.array([0.5, 1.0])
