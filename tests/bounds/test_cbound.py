@@ -16,6 +16,7 @@ from fewlabel.bounds.cbound import (
     alpha_delta,
     c_bound,
     c_bound_imperfect,
+    cantelli_bound,
     relaxation_trace,
     smallest_relaxation,
 )
@@ -24,6 +25,7 @@ from fewlabel.bounds.markov import gibbs_bound, tandem_bound
 from fewlabel.bounds.mislabeled_error import one_example_bound
 from fewlabel.bounds.mislabeling import imperfect_proba
 from fewlabel.bounds.table import bounds_table
+from fewlabel.bounds.transductive import risk_bound
 from fewlabel.bounds.votes import bayes_risk
 from support.strategies import N_INSTANCES, mislabeled, mislabeling_matrices, votes_and_proba
 
@@ -59,6 +61,28 @@ def test_moments_equal_literal_formula(case):
             first, second = margin_moments(votes, proba, weights=w, margin=margin)
             assert first == pytest.approx(slow(votes, proba, 1, w), abs=ATOL)
             assert second == pytest.approx(slow(votes, proba, 2, w), abs=ATOL)
+
+
+def test_sums_are_literal_for_rows_that_miss_the_sum_of_one():
+    """As probabilities in single precision may; every term is weighed by what the row has."""
+    votes, proba = np.array([[0.6, 0.3, 0.1]]), np.array([[0.2, 0.5, 0.29993]])
+    sums = margin_sums(votes, proba)
+    expected = {
+        "loss": proba @ (1 - votes[0]),
+        "tandem": proba @ (1 - votes[0]) ** 2,
+        "binary": proba @ (2 * votes[0] - 1),
+        "binary2": proba @ (2 * votes[0] - 1) ** 2,
+        "error": [0.5 + 0.29993],
+        "margin": proba @ [0.3, -0.3, -0.5],
+        "margin2": proba @ [0.09, 0.09, 0.25],
+    }
+    for name, value in expected.items():
+        np.testing.assert_allclose(getattr(sums, name), [value[0], 0, 0], rtol=1e-12)
+
+
+def test_a_class_may_weigh_nothing():
+    votes, y = [[0.75, 0.25], [0.25, 0.75]], [0, 1]
+    assert margin_moments(votes, y, weights=[0.0, 2.0]) == (0.5, 0.25)
 
 
 @given(votes_and_proba(), st.integers(0, 12))
@@ -218,6 +242,25 @@ def test_smallest_relaxation_applies_and_less_does_not(case):
             tandem_bound(votes, imperfect, mislabeling=P, relaxation=max(0.0, lam - 2e-6))
 
 
+def test_labels_that_tell_nothing_need_a_relaxation():
+    """δ = 0: λ + δ must be positive, so λ is the gap."""
+    flat = np.full((2, 2), 0.5)
+    assert smallest_relaxation([[0.9, 0.1]], flat) == 1e-6
+    assert smallest_relaxation([[0.9, 0.1]], flat, gap=0.25) == 0.25
+    for bound in (c_bound_imperfect, relaxed_tandem):
+        with pytest.raises(ValueError, match="delta must be positive"):
+            bound([[0.9, 0.1]], [[0.5, 0.5]], flat)
+    assert relaxation_trace([[0.9, 0.1]], [0], flat, [0.0, 0.1]).applies.tolist() == [False, True]
+
+
+def relaxed_tandem(votes, proba, P):
+    return tandem_bound(votes, proba, mislabeling=P)
+
+
+def test_a_positive_delta_needs_no_relaxation_however_small_it_is():
+    assert smallest_relaxation([[0.9, 0.1]], [[0.505, 0.495], [0.495, 0.505]], gap=0.1) == 0.0
+
+
 def test_the_error_names_a_relaxation_that_works():
     P = [[0.3, 0.6], [0.7, 0.4]]
     votes, imperfect = [[0.9, 0.1]], [[0.55, 0.45]]
@@ -291,6 +334,7 @@ def test_a_class_that_is_never_predicted_needs_no_relaxation():
     assert alpha_delta(P)[1][2] > 0
     P = [[0.8, 0.1, 0.1], [0.0, 0.7, 0.7], [0.2, 0.2, 0.2]]
     assert smallest_relaxation(votes[:1], P) == 0.0
+    assert relaxation_trace(votes[:1], [0], P, [0.0]).applies.tolist() == [True]
     assert np.isfinite(c_bound_imperfect(votes[:1], [[0.8, 0.1, 0.1]], P))
 
 
@@ -332,6 +376,16 @@ def test_negative_first_moment_is_trivial_and_flagged():
     assert [name for name, bound in row.items() if not bound.applies] == ["CB"]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [(0.5, 0.5, 0.4), (0.2, 0.1, 0.5), (0.0, 0.5, None), (0.5, 0.0, None), (-0.5, 0.5, None)],
+)
+def test_cantelli_by_hand(first, second, expected):
+    value, applies = cantelli_bound(0.9, first, second)
+    assert applies == (expected is not None)
+    assert value == pytest.approx(1.0 if expected is None else expected)
+
+
 def test_all_ties_are_trivial():
     with pytest.warns(TrivialBoundWarning):
         assert c_bound([[0.5, 0.5]], [[0.5, 0.5]]) == 1.0
@@ -344,6 +398,56 @@ def test_table_with_a_relaxation_that_is_too_small_is_flagged():
     corrected = [bound for bound in table if "imperfect" in bound.assumption]
     assert [bound.applies for bound in corrected] == [False] * 3
     assert {bound.value for bound in corrected} == {1.0}
+
+
+def test_table_with_a_relaxation_that_makes_up_for_nothing_is_flagged():
+    """λ + δ = 0, which is not positive."""
+    flat, votes = np.full((2, 2), 0.5), [[0.9, 0.1]]
+    table = bounds_table(votes, votes, imperfect_proba=[0], mislabeling=flat, relaxation=0.0)
+    assert [bound.applies for bound in table] == [True] * 5 + [False] * 3
+
+
+def test_the_table_holds_the_bounds_it_names():
+    votes = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.5, 0.1, 0.4]])
+    proba = np.array([[0.9, 0.1, 0.0], [0.0, 0.9, 0.1], [0.8, 0.0, 0.2]])
+    imperfect, options = imperfect_proba(proba, NOISY), {"mislabeling": NOISY, "relaxation": 0.2}
+    table = bounds_table(votes, proba, imperfect_proba=imperfect, **options)
+    assert {bound.name: bound.value for bound in table} == {
+        "plug-in error": pytest.approx(bayes_risk(votes, proba)),
+        "TB": risk_bound(votes, proba, tight=True),
+        "CB": c_bound(votes, proba),
+        "second-order": tandem_bound(votes, proba),
+        "first-order": gibbs_bound(votes, proba),
+        "CBIL": c_bound_imperfect(votes, imperfect, NOISY, relaxation=0.2),
+        "second-order, corrected": tandem_bound(votes, imperfect, **options),
+        "first-order, corrected": gibbs_bound(votes, imperfect, **options),
+    }
+    assert all(bound.applies for bound in table)
+
+
+def test_the_table_asks_no_relaxation_of_a_class_that_is_never_predicted():
+    """λ = 0.05 is enough for class 0; class 2, which has no row, would need 0.5."""
+    P = np.array([[0.3, 0.35, 0.1], [0.1, 0.65, 0.8], [0.6, 0.0, 0.1]])
+    votes = [[0.9, 0.1, 0.0]]
+    table = bounds_table(votes, votes, imperfect_proba=[0], mislabeling=P)
+    smallest = smallest_relaxation(votes, P)
+    assert smallest == pytest.approx(0.05 + 1e-6)
+    assert smallest_relaxation(np.eye(3), P) == pytest.approx(0.5 + 1e-6)
+    found = {bound.name: bound.value for bound in table}["CBIL"]
+    given = bounds_table(votes, votes, imperfect_proba=[0], mislabeling=P, relaxation=0.1)
+    assert all(bound.applies for bound in given)
+    assert found == pytest.approx(c_bound_imperfect(votes, [0], P, relaxation=smallest))
+
+
+@pytest.mark.parametrize(("miss", "kind"), [(1e-6, "guarantee"), (1.5e-6, "estimate")])
+@pytest.mark.parametrize("where", [[-1, 1, 0], [1, -0.5, -0.5]], ids=["too low", "too high"])
+def test_labels_may_miss_what_the_matrix_allows_by_rounding(miss, kind, where):
+    """Each label has at least 0.2 and at most 0.6."""
+    P = np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]])
+    within = np.array([0.2, 0.4, 0.4] if where[0] < 0 else [0.6, 0.2, 0.2])
+    labels = [within + miss * np.array(where)]
+    table = bounds_table(VOTES[:1], VOTES[:1], imperfect_proba=labels, mislabeling=P, exact=True)
+    assert {bound.kind for bound in table if "imperfect" in bound.assumption} == {kind}
 
 
 @given(mislabeled())

@@ -89,6 +89,13 @@ def test_a_label_that_tells_nothing_of_its_class_is_broken():
     assert report.broken.tolist() == [True, False, False]
 
 
+def test_a_label_that_tells_nothing_bounds_nothing():
+    """λ + δ = 0 where labels are drawn by lot."""
+    lot, votes = np.full((2, 2), 0.5), [[0.9, 0.1]]
+    assert one_example_bound(votes, [[0.5, 0.5]], lot).tolist() == [np.inf]
+    assert one_example_bound(votes, [[0.5, 0.5]], lot, relaxation=0.5).tolist() == [1.0]
+
+
 # --- counts to matrix ------------------------------------------------------------------------
 
 
@@ -183,6 +190,21 @@ def test_confident_counts_of_equal_probabilities():
     assert counts.tolist() == [[3.0, 0.0], [0.0, 1.0]]
 
 
+@pytest.mark.parametrize(
+    ("more", "expected"), [(1e-12, [[1, 1, 0], [0, 1, 0]]), (3e-12, [[0, 2, 0], [0, 1, 0]])]
+)
+def test_confident_counts_forgive_rounding_only(more, expected):
+    """The first row is below the mean of class 0 by half of ``more``: 1e-12 is forgiven."""
+    above = 0.4 * (1 + more)
+    proba = [[0.4, 0.3, 0.3], [above, 1 - above, 0.0], [0.45, 0.55, 0.0]]
+    assert confident_counts([0, 0, 1], proba).tolist() == [*expected, [0, 0, 0]]
+
+
+def test_a_class_that_its_own_rows_hold_for_impossible_is_reached_by_them():
+    """The threshold of class 0 is 0, and nothing else can be reached."""
+    assert confident_counts([0], [[0.0, 1.0]]).tolist() == [[1.0, 0.0], [0.0, 0.0]]
+
+
 @given(distributions(20, 3), st.integers(0, 2**32 - 1))
 def test_confident_counts_equal_the_literal_rule(proba, seed):
     labels = np.random.default_rng(seed).integers(0, 3, 20)
@@ -215,6 +237,13 @@ def test_em_never_lowers_the_likelihood(seed):
     assert (np.diff(likelihood) >= -1e-8).all()
 
 
+def test_em_stops_when_the_matrix_moves_by_no_more_than_the_tolerance():
+    _, y_hat, proba = sample(np.random.default_rng(2), 60, P3)
+    one_step = expected_counts(y_hat, proba, max_iter=1)
+    assert expected_counts(y_hat, proba, tol=1.0).tolist() == one_step.tolist()
+    assert np.abs(expected_counts(y_hat, proba) - one_step).max() > 0.1
+
+
 def test_a_label_that_is_held_for_impossible_says_nothing_about_its_row():
     proba = np.array([[1.0, 0.0], [0.25, 0.75]])
     counts = _latent_counts(np.array([1, 0]), proba, np.eye(2))
@@ -236,6 +265,7 @@ def test_anchor_counts_take_the_surest_rows_of_each_class():
     imperfect = [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.25, 0.75]]
     np.testing.assert_allclose(anchor_counts(imperfect, label, share=0.01), [[1, 0.25], [0, 0.75]])
     np.testing.assert_allclose(anchor_counts(imperfect, label, share=0.5), [[1, 0.25], [1, 0.75]])
+    np.testing.assert_allclose(anchor_counts(imperfect, label, share=1.0), [[1, 0.25], [2, 0.75]])
     added = anchor_counts(imperfect, label, [[5, 0], [0, 5]], share=0.01)
     np.testing.assert_allclose(added, [[6, 0.25], [0, 5.75]])
 
@@ -323,6 +353,8 @@ def same_fold(seed, a, b, n):
     [
         (lambda: mislabeling_matrix([[0, 0], [0, 0]]), "all zero"),
         (lambda: mislabeling_matrix([[1, 2, 3]]), "square"),
+        (lambda: mislabeling_matrix(np.ones((2, 3))), "square"),
+        (lambda: mislabeling_matrix([[1]]), "at least 2 x 2"),
         (lambda: mislabeling_matrix([[1, -1], [0, 1]]), "not negative"),
         (lambda: mislabeling_matrix(np.eye(2), smoothing=-1), "smoothing"),
         (lambda: mislabeling_report([[0.9, 0.1], [0.2, 0.8]]), "must be a distribution"),
@@ -333,6 +365,7 @@ def same_fold(seed, a, b, n):
         (lambda: confident_counts([], np.empty((0, 2))), "no rows"),
         (lambda: expected_counts([0], [[0.5, 0.5]], np.eye(3)), "same shape"),
         (lambda: anchor_counts([[0.5, 0.5]], [[0.5, 0.5]], share=0.0), "share"),
+        (lambda: anchor_counts([[0.5, 0.5]], [[0.5, 0.5]], share=1.01), "share"),
         (lambda: anchor_counts([[0.5, 0.5]], [[0.3, 0.3, 0.4]]), "same shape"),
         (lambda: one_example_bound([[1, 0]], [[1, 0]], np.eye(2), relaxation=-1), "relaxation"),
     ],

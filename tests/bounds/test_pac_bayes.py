@@ -74,6 +74,14 @@ def test_a_class_without_rows_is_unknown():
     assert (upper[:, 1] == 1).all()
 
 
+def test_a_class_with_one_row():
+    """kl(1‖q) = −ln q may be ln(2/ε'), with ε' = ε/4 for each of the four entries."""
+    lower, upper = mislabeling_interval([[1, 0], [0, 50]], 0.05)
+    assert upper[0, 0] == 1.0
+    assert lower[0, 0] == pytest.approx(0.05 / 4 / 2)
+    assert upper[1, 0] == pytest.approx(1 - 0.05 / 4 / 2)
+
+
 @given(st.integers(1, 8), st.integers(0, 2**32 - 1))
 def test_kl_divergence_equals_its_definition(n_voters, seed):
     rng = np.random.default_rng(seed)
@@ -231,6 +239,15 @@ def test_what_says_nothing_is_trivial_and_flagged(votes, labels, counts, options
     assert not bound.applies
 
 
+def test_a_relaxation_must_be_above_what_delta_lacks():
+    votes, labels, few = [[0.9, 0.1]] * 500, [0] * 500, [[3, 1], [1, 3]]
+    lacks = float(-pac_bayes_c_bound(votes, labels, few).delta.min())
+    at = pac_bayes_c_bound(votes, labels, few, relaxation=lacks)
+    assert (at.value, at.applies) == (1.0, False)
+    assert np.isnan([at.psi, at.first, at.second]).all()
+    assert pac_bayes_c_bound(votes, labels, few, relaxation=lacks + 0.01).psi > 1
+
+
 @pytest.mark.parametrize("inequality", ["kl", "pinsker"])
 def test_a_negative_bound_refutes_its_assumption(inequality):
     """Labels copied from the vote, and a matrix that says they are often wrong."""
@@ -242,6 +259,21 @@ def test_a_negative_bound_refutes_its_assumption(inequality):
     assert bound.value < 0
     assert bound.kind == "estimate"
     assert "contradicted" in bound.assumption
+
+
+@pytest.mark.parametrize(
+    ("margin", "weighting", "kind"),
+    [
+        ("binary", "uniform", "guarantee"),
+        ("binary", "predicted", "estimate"),
+        ("multiclass", "uniform", "estimate"),
+    ],
+)
+def test_a_learned_q_is_covered_with_the_default_margin_and_weighting_only(margin, weighting, kind):
+    votes, y_hat = good_sample()
+    options = {"margin": margin, "weighting": weighting, "drawn_labels": True}
+    assert pac_bayes_c_bound(votes, y_hat, 30 * COUNTS, kl=0.5, **options).kind == kind
+    assert pac_bayes_c_bound(votes, y_hat, 30 * COUNTS, **options).kind == "guarantee"
 
 
 @pytest.mark.parametrize("kl", [0.0, 0.5])
@@ -294,7 +326,7 @@ def test_bad_input_is_an_error_that_says_what(call, message):
 
 
 def test_means_may_miss_the_unit_interval_by_rounding_only():
-    np.testing.assert_array_equal(kl_interval([-9e-5, 1 + 9e-5], 0.1), kl_interval([0, 1], 0.1))
+    np.testing.assert_array_equal(kl_interval([-1e-4, 1 + 1e-4], 0.1), kl_interval([0, 1], 0.1))
     for mean in (-1.1e-4, 1 + 1.1e-4):
         with pytest.raises(ValueError, match="mean must lie"):
             kl_interval(mean, 0.1)

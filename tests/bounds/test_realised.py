@@ -68,9 +68,15 @@ def test_sure_labels():
     assert realised_error_quantile(sure, [0, 1, 0]) == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize(("miss", "share"), [(-1e-9, 0.0), (1e-11, 0.0), (1.5e-11, 1.0)])
+def test_a_confidence_that_is_missed_by_rounding_is_reached(miss, share):
+    assert realised_error_quantile([[0.5, 0.5]], [0], 0.5 + miss) == share
+
+
 @pytest.mark.parametrize(
     ("proba", "labels", "confidence", "match"),
     [
+        ([[0.5, 0.5]], [0], 0.0, "confidence"),
         ([[0.5, 0.5]], [0], 1.0, "confidence"),
         ([[0.5, 0.5]], [2], 0.9, "class codes"),
         ([[0.5, 0.5]], [0, 1], 0.9, "shape"),

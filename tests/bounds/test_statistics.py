@@ -46,6 +46,8 @@ def test_cells_hold_the_sums_they_say(case, resolution):
         assert (np.diff(cells.edges) > 0).all()
         if resolution is None:
             np.testing.assert_array_equal(cells.edges, np.unique(votes[:, j]))
+        else:
+            np.testing.assert_array_equal(cells.edges, np.arange(resolution + 1) / resolution)
         ends = np.append(cells.edges[1:], np.inf)
         for t, (low, high) in enumerate(zip(cells.edges, ends)):
             inside = (votes[:, j] >= low) & (votes[:, j] < high)
@@ -100,6 +102,24 @@ def test_statistics_of_a_forest_are_small():
     statistics = VoteStatistics.from_votes(votes, votes)
     assert all(len(cells.edges) <= 201 for cells in statistics.cells)
     assert statistics.nbytes < votes.nbytes / 5
+
+
+def test_exact_statistics_and_finer_bins_can_be_put_into_bins():
+    rng = np.random.default_rng(0)
+    votes, proba = rng.dirichlet(np.ones(3), 30), rng.dirichlet(np.ones(3), 30)
+    binned = VoteStatistics.from_votes(votes, proba, resolution=5)
+    assert_same(VoteStatistics.from_votes(votes, proba).binned(5), binned)
+    finer = VoteStatistics.from_votes(votes, proba, resolution=10)
+    assert_same(finer.binned(5), binned)
+    assert finer.binned(5).resolution == 5
+    with pytest.raises(ValueError, match="10 bins a class, which cannot be put into 4"):
+        finer.binned(4)
+
+
+def test_memory_is_that_of_the_arrays():
+    """A class has an edge, three sums of two classes, a count and two votes; u has two numbers."""
+    votes = np.array([[0.6, 0.4]])
+    assert VoteStatistics.from_votes(votes, votes).nbytes == 8 * (2 * (1 + 3 * 2 + 1 + 2) + 2)
 
 
 def test_refused_merges():

@@ -113,4 +113,5 @@ def test_values_that_differ_by_rounding_are_equal(lowest: float):
     assert curve_of(lowest + 2e-10 * scale, lowest).best() == 1
     assert curve_of(lowest, lowest + 2e-10 * scale, lowest).best() == 0
     assert curve_of(lowest, lowest + 1.0).best("plug-in") == 1
+    assert curve_of(1e-10, 0.0).best() == 0  # equal at the limit itself
     assert curve_of().best() is None

@@ -16,6 +16,7 @@ from fewlabel import (
     tightness,
     transductive_bound,
 )
+from fewlabel.bounds.transductive import class_bound
 from support.strategies import N_INSTANCES, votes_and_proba, votes_proba_theta
 
 ATOL = 1e-9
@@ -150,6 +151,23 @@ def test_binned_bound_is_never_below_the_exact_one(case, resolution):
     assert bayes_risk(votes, proba, thresholds=theta) <= binned.risk + ATOL
 
 
+@given(votes_and_proba(max_rows=10, max_classes=3), st.integers(1, 6))
+def test_binned_bound_is_the_smallest_at_an_edge(case, resolution):
+    """U(γ) for every edge γ at or above the threshold, and for 1, from the sums in the bins."""
+    for cells in VoteStatistics.from_votes(*case, resolution=resolution).cells:
+        starts, gammas = range(len(cells.edges) + 1), [*cells.edges, 1.0]
+        found = class_bound(cells, np.array(starts))
+        for i, gibbs in enumerate(cells.gibbs):
+            mass, vote_mass = cells.mass[:, i], cells.vote_mass[:, i]
+            for start in starts:
+                at = []
+                for t in starts[start:]:
+                    bracket = max(0.0, gibbs - vote_mass[start:t].sum())
+                    over = bracket / (gammas[t] or 1e-300) if bracket else 0.0
+                    at.append(mass[start:t].sum() + over)
+                assert found[i, start] == pytest.approx(min(at), abs=ATOL)
+
+
 def test_binned_meets_exact_as_the_resolution_grows():
     rng = np.random.default_rng(0)
     votes = rng.dirichlet(np.ones(3), size=200)
@@ -214,6 +232,19 @@ def test_tightness_by_hand():
     assert np.isnan(never.gamma_star[0, 1])
     assert tightness(votes[:1], np.array([[0.5, 0.5]])).tau[0, 1] == 0.0
     assert risk == pytest.approx(bayes_confusion(votes, proba)[0, 1])
+
+
+def test_votes_with_the_same_risk_join_together():
+    """b is 1/4 at votes of .4 and .5; half of class 0 has .45 and is predicted to be of it."""
+    votes = np.array([[0.3, 0.4, 0.3], [0.5, 0.45, 0.05], [0.3, 0.5, 0.2]])
+    proba = np.array([[0.5, 0.0, 0.5], [1.0, 0.0, 0.0], [0.5, 0.0, 0.5]])
+    both = tightness(votes, proba)
+    assert (both.tau[0, 1], both.gamma_star[0, 1]) == (0.0, 0.5)
+    assert both.C[0, 1] == pytest.approx(1 / 3)  # 1/4 of the 3/4 below .5
+    assert both.gap[0, 1] == pytest.approx(2 * 0.5)
+    at = tightness(votes, proba, tau=0.25)  # none is above
+    assert np.isnan(at.C[0, 1])
+    assert at.gap[0, 1] == np.inf
 
 
 @pytest.mark.parametrize("tau", [-0.1, 1.1, np.nan])

@@ -111,8 +111,9 @@ def test_soft_votes_of_a_forest_are_its_predict_proba():
 
 def test_weights_pick_voters():
     forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
-    only_third = vote_matrix(forest, X, weights=[0, 0, 2, 0, 0])
-    np.testing.assert_array_equal(only_third, forest.estimators_[2].predict_proba(X))
+    for weight in (0.5, 2):
+        only_third = vote_matrix(forest, X, weights=[0, 0, weight, 0, 0])
+        np.testing.assert_array_equal(only_third, forest.estimators_[2].predict_proba(X))
 
 
 def test_full_trees_give_few_distinct_votes():

@@ -17,6 +17,7 @@ from fewlabel.baselines import LabelSpreadingClassifier
 from fewlabel.ensemble.families import (
     ANCHORS,
     FAMILIES,
+    FAMILY_TREES,
     OPTIONAL,
     WIDE,
     RangeScaler,
@@ -92,6 +93,81 @@ def test_a_family_says_what_its_model_is(name):
     assert set(family.held_out) <= set(model.get_params())
 
 
+@pytest.mark.parametrize(
+    ("name", "scaling", "calibrated", "refitted", "sparse", "learns_from", "held_out_rows"),
+    [
+        ("forest", "none", False, True, True, None, None),
+        ("extra_trees", "none", False, True, True, None, None),
+        ("svm", "standard", True, True, True, None, None),
+        ("semi_lda", "standard", False, True, False, 3000, 1000),
+        ("s3vm", "range", True, False, True, 3000, 1000),
+        ("spreading", "range", False, False, True, 20_000, 3000),
+        ("spreading_white", "standard", False, False, True, 20_000, 3000),
+        ("spreading_forest", "none", False, False, True, 20_000, 3000),
+        ("spreading_lda", "standard", False, False, False, 20_000, 3000),
+        ("spreading_standard", "standard", False, False, True, 20_000, 3000),
+        ("lda", "standard", False, True, False, None, None),
+        ("screened_lda", "standard", False, True, True, None, None),
+        ("network", "standard", False, False, False, None, None),
+        ("tabicl", "none", False, False, False, None, None),
+    ],
+)
+def test_how_a_family_is_fed(
+    name, scaling, calibrated, refitted, sparse, learns_from, held_out_rows
+):
+    """The table of docs/mixed_vote.md, and the families that are not among the default ones."""
+    family = (FAMILIES | OPTIONAL)[name]
+    assert (family.scaling, family.calibrated, family.refitted) == (scaling, calibrated, refitted)
+    assert (family.sparse, family.learns_from) == (sparse, learns_from)
+    assert family.held_out_rows == held_out_rows
+
+
+def test_the_models_are_those_that_were_chosen():
+    made = {name: FAMILIES[name].make(7, 2) for name in FAMILIES}
+    assert FAMILY_TREES == 100  # half of the paper's forest
+    for name in ("forest", "extra_trees"):
+        forest = made[name]
+        assert (forest.n_estimators, forest.random_state, forest.n_jobs) == (40, 7, 2)  # in tests
+    assert made["svm"].C == 10.0
+    assert made["semi_lda"].max_iter == 100
+    assert made["s3vm"].tol == 1e-3
+    assert made["s3vm"].random_state == 7
+    assert made["spreading_forest"].metric.n_trees == 40
+    assert OPTIONAL["network"].most_classes == 32
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name.startswith("spreading")])
+def test_graphs_spread_with_local_weights_and_balanced_classes(name):
+    model = FAMILIES[name].make(0, None)
+    spreading = getattr(model, "spreading", model)
+    assert (spreading.kernel, spreading.n_neighbors, spreading.balanced) == ("local", 10, True)
+    assert spreading.tol == 1e-4
+
+
+class Scores:
+    """A model that has scores but no probabilities."""
+
+    def __init__(self, scores, classes):
+        self.scores, self.classes_ = np.array(scores), np.array(classes)
+
+    def decision_function(self, X):
+        return self.scores
+
+
+def test_scores_of_two_classes_are_those_of_the_second():
+    """softmax of (-s, s) is the logistic function of 2 s."""
+    rows = np.zeros((2, 1))
+    votes = Voter("a", None, Scores([np.log(3) / 2, -np.log(3) / 2], [0, 2]), 3).votes(rows)
+    np.testing.assert_allclose(votes, [[0.25, 0.0, 0.75], [0.75, 0.0, 0.25]])
+    three = Scores([[0.0, np.log(2), 0.0]] * 2, [0, 1, 2])
+    np.testing.assert_allclose(Voter("a", None, three, 3).votes(rows)[0], [0.25, 0.5, 0.25])
+
+
+def test_a_model_of_one_class_votes_for_it():
+    votes = Voter("a", None, Scores([1.0, 2.0], [1]), 3).votes(np.zeros((2, 1)))
+    assert votes.tolist() == [[0.0, 1.0, 0.0]] * 2
+
+
 def test_graphs_have_the_metrics_of_the_page():
     models = [FAMILIES[name].make(0, None) for name in ("spreading", "spreading_white")]
     assert [(model.n_components, model.whiten) for model in models] == [(50, False), (20, True)]
@@ -124,6 +200,8 @@ def test_range_scaler_on_odd_columns():
     values = np.array([[5.0, np.nan, 1.0], [5.0, np.nan, np.nan], [5.0, np.nan, 0.0]])
     scaled = RangeScaler().fit_transform(values)
     np.testing.assert_array_equal(scaled[:, 0], 0.0)  # constant
+    new = RangeScaler().fit(values).transform(np.array([[7.0, 3.0, 1.0]]))
+    np.testing.assert_array_equal(new[0, [0, 2]], [2.0, 1.0])  # in its own units
     assert np.isnan(scaled[:, 1]).all()
     np.testing.assert_array_equal(scaled[:, 2], values[:, 2])
 

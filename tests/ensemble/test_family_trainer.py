@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from fewlabel import LabelSpreadingClassifier, SemiLDAClassifier
@@ -206,6 +207,86 @@ def test_every_family_takes_sparse_rows():
             np.testing.assert_allclose(voter.predict_proba(bench.X[HIDDEN]), votes, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("shape", "is_small"),
+    [((20_000, 1), True), ((20_001, 1), False), ((4_000, 1_000), True), ((4_000, 1_001), False)],
+)
+def test_data_is_small_up_to_20_000_rows_and_4_million_cells(shape, is_small):
+    rows = np.broadcast_to(0.0, shape)
+    assert FamilyTrainer(rows, np.zeros(shape[0], dtype=int), 2, seed=0)._is_small() == is_small
+
+
+@pytest.mark.parametrize(
+    ("limit", "number", "what"),
+    [("most_classes", 3, "classes"), ("most_features", 13, "features")]
+    + [("most_labeled", 30, "labelled rows")],
+)
+def test_a_family_is_left_out_of_what_it_is_not_made_for(bench, limit, number, what):
+    for most in (number + 1, number):
+        family = replace(FAMILIES["svm"], **{limit: most})
+        assert bench.reason_to_leave_out(family, None, 100) == ""
+    family = replace(FAMILIES["svm"], **{limit: number - 1})
+    why = bench.reason_to_leave_out(family, None, 100)
+    assert why == f"it is made for at most {number - 1} {what}, not {number}"
+
+
+def test_a_family_may_take_all_the_seconds_that_it_has(bench, monkeypatch):
+    monkeypatch.setattr(workbench, "ALWAYS_FAST", 10)
+    monkeypatch.setattr(FamilyTrainer, "_expected_seconds", lambda *_: 5.0)
+    assert bench.reason_to_leave_out(FAMILIES["svm"], 5.0, 100) == ""
+    assert "about 5 s, more than the 4 s" in bench.reason_to_leave_out(FAMILIES["svm"], 4.0, 100)
+
+
+@pytest.mark.parametrize(
+    ("learns_from", "held_out_rows", "held_out", "n_seen"),
+    [
+        (None, None, False, None),
+        (len(HIDDEN), None, False, None),
+        (len(HIDDEN) - 1, None, False, len(HIDDEN) - 1),
+        (50, 20, False, 50),
+        (50, 20, True, 20),
+        (10, 20, True, 10),
+    ],
+)
+def test_a_family_sees_a_sample_of_the_unlabelled_rows(
+    bench, learns_from, held_out_rows, held_out, n_seen
+):
+    limits = {"learns_from": learns_from, "held_out_rows": held_out_rows}
+    family = replace(FAMILIES["semi_lda"], **limits)
+    some = bench.labeled[:20]
+    seen = bench._seen(family, some, held_out)
+    assert (seen is None) == (n_seen is None)
+    if n_seen is not None:
+        np.testing.assert_array_equal(seen[:20], some)
+        sample = bench.unlabeled_at_random[:n_seen]
+        np.testing.assert_array_equal(np.sort(sample), seen[20:])
+        graph = bench._seen(replace(FAMILIES["spreading"], **limits), some, held_out)
+        np.testing.assert_array_equal(graph[: len(LABELED)], bench.labeled)
+
+
+@pytest.mark.parametrize(("n_columns", "n_vectors"), [(120, 100), (10, 9), (2, 1)])
+def test_dense_families_get_up_to_100_singular_vectors_of_sparse_rows(n_columns, n_vectors):
+    rows = sparse.random_array((len(Y), n_columns), density=0.5, rng=np.random.default_rng(0))
+    bench = FamilyTrainer(rows.tocsr(), CODES, 3, seed=0)
+    _, vectors = bench.view_of(FAMILIES["semi_lda"])
+    assert vectors.shape == (len(Y), n_vectors)
+    np.testing.assert_allclose(vectors.std(axis=0), 1.0)
+    assert bench.view_of(FAMILIES["svm"])[1].shape == rows.shape
+
+
+def test_sparse_rows_with_gaps_are_not_for_families_that_need_dense_ones():
+    gaps = X.copy()
+    gaps[0, 0] = np.nan
+    for rows, why in (
+        (sparse.csr_array(gaps), "it needs dense rows, or sparse ones without gaps"),
+        (sparse.csr_array(X), ""),
+        (gaps, ""),
+    ):
+        bench = FamilyTrainer(rows, CODES, 3, seed=0)
+        assert bench.reason_to_leave_out(FAMILIES["semi_lda"], None, 100) == why
+        assert bench.reason_to_leave_out(FAMILIES["svm"], None, 100) == ""
+
+
 def test_slow_families_are_left_out_of_large_data(bench, monkeypatch):
     monkeypatch.setattr(workbench, "ALWAYS_FAST", 10)
     assert bench.reason_to_leave_out(FAMILIES["forest"], 1e9, 100) == ""
@@ -242,6 +323,70 @@ def test_wide_data_is_timed_on_some_of_its_columns(monkeypatch):
     wider = X.shape[1] / 2
     assert bench._expected_seconds(OPTIONAL["lda"], 60) >= wider * (2 + N_FOLDS)
     assert "more than the 1 s allowed" in bench.reason_to_leave_out(OPTIONAL["lda"], 1.0, 60)
+
+
+def test_a_trial_takes_some_rows_and_columns(monkeypatch):
+    """13 columns are timed on 10, and votes on as many unlabelled rows as are tried."""
+    monkeypatch.setattr(workbench, "TRIED_COLUMNS", 10)
+    monkeypatch.setattr(workbench, "TRIED_ROWS", 14)
+    seen, vote = [], FamilyTrainer.vote
+    monkeypatch.setattr(
+        FamilyTrainer,
+        "vote",
+        lambda self, voter, family, rows: (
+            seen.append((self.X.shape, len(rows))) or vote(self, voter, family, rows)
+        ),
+    )
+    FamilyTrainer(X, CODES, 3, seed=0)._expected_seconds(OPTIONAL["lda"], 60)
+    assert seen == [((len(LABELED) + 14, 10), 14)]
+
+
+def test_a_family_that_cannot_learn_is_not_slow(bench):
+    (family,) = families_of([Choosy()])
+    assert FamilyTrainer(X, some_codes(1, 1), 2, seed=0)._expected_seconds(family, 60) == 0.0
+
+
+def test_a_graph_is_timed_with_the_rows_of_the_fit_not_of_held_out_ones(monkeypatch):
+    monkeypatch.setattr(workbench, "TRIED_ROWS", 14)
+    clock = iter(range(1000))
+    monkeypatch.setattr(workbench, "perf_counter", lambda: float(next(clock)))
+    growth = len(X) / (len(LABELED) + 14)
+    few = replace(FAMILIES["spreading"], held_out_rows=5)
+    seconds = FamilyTrainer(X, CODES, 3, seed=0)._expected_seconds(few, 60)
+    assert seconds == pytest.approx(growth**2 + N_FOLDS + growth**2)
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "voters", "in_threads"),
+    [
+        (1, ["svm", "lda"], [False, False]),
+        (2, ["svm", "lda"], [True, True]),
+        (2, ["svm", GaussianNB()], [False, False]),
+        (2, ["svm", GaussianNB(), "lda"], [True, False, True]),
+    ],
+)
+def test_two_families_of_ours_run_side_by_side(n_jobs, voters, in_threads):
+    bench, families = FamilyTrainer(X, CODES, 3, seed=0, n_jobs=n_jobs), families_of(voters)
+    told = bench.run([lambda: bench._in_threads] * len(families), families)
+    assert list(told) == in_threads
+    assert not bench._in_threads
+
+
+def test_rows_of_no_weight_are_not_shown_to_who_takes_no_weights(bench):
+    (family,) = families_of([KNeighborsClassifier(1)])
+    weight = np.resize([0.0, 0.5, 1.0], len(LABELED))
+    voter = bench.train(family, bench.labeled, CODES[bench.labeled], weight)
+    assert voter.model.n_samples_fit_ == 20
+
+
+def test_held_out_fits_are_the_cheaper_ones(bench, monkeypatch):
+    cheap, train = [], FamilyTrainer._train
+    monkeypatch.setattr(
+        FamilyTrainer, "_train", lambda self, *args: cheap.append(args[-1]) or train(self, *args)
+    )
+    (family,) = families_of([GaussianNB()])
+    bench.held_out(family, first_voter(bench, family))
+    assert cheap == [False] + [True] * N_FOLDS
 
 
 class Choosy(GaussianNB):

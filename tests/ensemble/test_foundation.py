@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from fewlabel import FewLabelClassifier, SelfLearningClassifier
 from fewlabel.ensemble.families import OPTIONAL, families_of
 from fewlabel.ensemble.family_trainer import FamilyTrainer
+from fewlabel.ensemble.foundation import limits_of, why_it_failed
 
 X, Y = load_iris(return_X_y=True)
 TARGET = np.where(np.arange(150) % 5 == 0, Y, -1)
@@ -86,6 +87,26 @@ def test_beyond_its_limits_it_is_left_out(field, message):
     object.__setattr__(family, field, 2)
     bench = FamilyTrainer(X, TARGET, 3, seed=0)
     assert message in bench.reason_to_leave_out(family, None, 100)
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [
+        ("TabICLClassifier", {"most_labeled": 100_000, "most_features": 2_000}),
+        ("TabPFNClassifier", {"most_labeled": 10_000, "most_features": 500, "most_classes": 10}),
+        ("GaussianNB", {}),
+    ],
+)
+def test_the_tables_that_the_authors_say_it_is_made_for(name, limits):
+    found = limits_of(type(name, (), {})())
+    assert {field: value for field, value in found.items() if field != "package"} == limits
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(OSError("no\n route."), "(no route)"), (OSError(), "(OSError)")]
+)
+def test_what_is_told_of_a_failure(error, said):
+    assert said in why_it_failed("tabicl", error)
 
 
 def test_a_foundation_model_can_be_the_only_voter():

@@ -102,7 +102,24 @@ def test_discriminants_of_two_classes_are_a_line():
     rows, labels = load_iris(return_X_y=True)
     codes = np.where(np.arange(150) % 5 == 0, labels, -1)
     codes[labels == 2] = -1
-    assert Discriminants().fit(rows, codes).basis_.shape == (4, 1)
+    basis = Discriminants().fit(rows, codes).basis_
+    assert basis.shape == (4, 1)
+    labeled = codes != -1
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    lda.fit(rows[labeled], codes[labeled])
+    between = lda.means_[0] - lda.means_[1]
+    expected = between @ np.linalg.solve(lda.covariance_, between)
+    assert ((between @ basis) ** 2).sum() == pytest.approx(expected, rel=1e-6)
+
+
+def test_discriminants_of_classes_that_overlap_and_of_equal_ones():
+    rng = np.random.default_rng(0)
+    codes = np.arange(60) % 2
+    rows = rng.normal(size=(60, 2)) + 0.2 * codes[:, None]
+    assert Discriminants().fit(rows, codes).basis_.shape == (2, 1)
+    twins = np.repeat(rng.normal(size=(30, 2)), 2, axis=0)
+    with pytest.raises(ValueError, match="means of the classes do not differ"):
+        Discriminants().fit(twins, codes)
 
 
 def test_proximity_is_the_share_of_common_leaves():
@@ -111,6 +128,7 @@ def test_proximity_is_the_share_of_common_leaves():
     leaves = forest.apply(X)
     common = (leaves[:, None] == leaves[None]).sum(axis=2)
     Z = metric.transform(X)
+    assert Z.shape == (len(X), len(X) - 1)
     np.testing.assert_allclose(Z @ Z.T, common, atol=0.05)
     # A new row is where it would have been.
     np.testing.assert_allclose(metric.transform(X[:3]), Z[:3], atol=1e-4)

@@ -28,6 +28,12 @@ def test_a_vote_with_the_same_labels_is_kept(drawn):
     assert prefers_new_labels(known, votes, votes)
 
 
+def test_a_round_that_is_as_sure_as_the_vote_before_it_is_kept():
+    votes, surer = np.array([[0.75, 0.25]]), np.array([[0.875, 0.125]])
+    assert prefers_new_labels(votes, votes, votes[:, ::-1])
+    assert not prefers_new_labels(surer, votes, votes[:, ::-1])
+
+
 @pytest.fixture
 def rows():
     X, y = make_blobs(150, 4, centers=3, cluster_std=4.0, random_state=1)

@@ -30,7 +30,6 @@ from fewlabel import (
 from fewlabel.assess.held_out import cross_fitted_votes, folds_of
 from fewlabel.assess.transduction_bounds import gather
 from fewlabel.ensemble import families, family_trainer, kept_rounds
-from fewlabel.ensemble.learner import without_light_voters
 from fewlabel.ensemble.mixed_vote import MixedVote
 
 X, Y = load_wine(return_X_y=True)
@@ -73,6 +72,7 @@ def test_it_learns_and_says_from_whom(fitted):
     assert weights.sum() == pytest.approx(1)
     np.testing.assert_allclose(weights, fitted.posterior_.weights)
     np.testing.assert_allclose([1 - v.accuracy for v in fitted.voters_], fitted.posterior_.errors)
+    assert all(0 < v.seconds < 600 for v in fitted.voters_)
 
 
 def test_q_is_the_gibbs_posterior_of_the_held_out_losses(fitted):
@@ -178,16 +178,6 @@ def test_many_voters_of_little_weight_all_count():
     clf = FewLabelClassifier(voters, random_state=0, max_iter=0).fit(X, TARGET)
     np.testing.assert_allclose(clf.posterior_.weights, 1 / 101)
     assert len(clf.estimator_.estimators) == 101
-
-
-def test_voters_that_hardly_count_are_left_out():
-    np.testing.assert_allclose(without_light_voters(np.array([0.991, 0.009])), [1.0, 0.0])
-    np.testing.assert_allclose(without_light_voters(np.array([0.99, 0.01])), [0.99, 0.01])
-    # Beside a heaviest of 0.05 a weight of 0.009 is something; 0.001 is not.
-    weights = np.array([0.05] * 19 + [0.009] * 5 + [0.001] * 5)
-    np.testing.assert_allclose(
-        without_light_voters(weights), np.r_[weights[:24], np.zeros(5)] / 0.995
-    )
 
 
 # --- input -------------------------------------------------------------------------------------
@@ -367,6 +357,45 @@ def test_bad_parameters_are_refused(bad):
 
 
 # --- use ---------------------------------------------------------------------------------------
+
+
+def test_small_temperatures_and_budgets_are_taken():
+    FewLabelClassifier(inverse_temperature=0.5, time_budget=0.5)._validate_params()
+
+
+def test_rows_may_be_sparse_and_lack_values():
+    tags = FewLabelClassifier().__sklearn_tags__().input_tags
+    assert tags.sparse
+    assert tags.allow_nan
+
+
+def test_weights_that_are_all_zero_are_refused():
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        FewLabelClassifier(FAST).fit(X, TARGET, sample_weight=np.zeros(len(X)))
+
+
+def unfitted_learner(rows, codes, **params):
+    clf = FewLabelClassifier(**params)
+    clf.classes_, clf.labeled_weight_ = np.arange(3), None
+    clf._class_shares = clf._wanted_shares()
+    return clf._learner(rows, codes, 0)
+
+
+def test_what_the_learner_is_told():
+    plain = unfitted_learner(X, TARGET, max_train=None)
+    assert (plain.max_train, plain.balanced, plain.class_shares) == (len(X), False, None)
+    balanced = unfitted_learner(X, TARGET, scoring="balanced", max_train=7)
+    assert (balanced.max_train, balanced.balanced) == (7, True)
+    np.testing.assert_allclose(balanced.class_shares, 1 / 3)
+
+
+def test_columns_that_are_ten_times_as_many_as_labels_bring_more_families():
+    """51 columns and 5 labels; sparse rows have many columns that are mostly 0."""
+    codes, rows = np.r_[0, 1, 2, 0, 1, np.full(20, -1)], np.ones((25, 51))
+    names = [[f.name for f in unfitted_learner(x, codes).families] for x in (rows, rows[:, :50])]
+    assert names == [[*families.FAMILIES, *families.WIDE], list(families.FAMILIES)]
+    thin = unfitted_learner(sparse.csr_array(rows), codes)
+    assert [f.name for f in thin.families] == list(families.FAMILIES)
 
 
 def test_voters_of_the_users():

@@ -10,7 +10,6 @@ from fewlabel import BoundPolicy, Curriculum, FixedThreshold, Selection, optimal
 from fewlabel.bounds.cells import RowStatistics
 from fewlabel.bounds.statistics import VoteStatistics
 from fewlabel.selection.policies import make_policy
-from fewlabel.selection.rounds import reason_to_stop
 from support.strategies import votes_and_proba
 
 
@@ -98,15 +97,9 @@ def test_votes_in_memory_and_their_sums_are_the_same_to_a_policy(case, resolutio
             np.testing.assert_allclose(mine.thresholds, theirs.thresholds, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("n_selected", "n_rounds", "reason"),
-    [
-        (49, 1, "min_gain"),
-        (50, 1, None),
-        (49, 0, None),
-        (0, 0, "no_selection"),
-        (99, 5, "max_iter"),
-    ],
-)
-def test_rounds_stop_when_they_would_add_less_than_the_gain_asked_for(n_selected, n_rounds, reason):
-    assert reason_to_stop(n_selected, 100, n_rounds, max_iter=5, min_gain=0.5) == reason
+def test_curriculum_takes_the_vote_at_its_rank():
+    """Of five winning votes the one at rank 0.5 * 4, so three rows reach it."""
+    top = np.array([0.6, 1.0, 0.8, 0.7, 0.9])
+    votes = np.column_stack([top, 1 - top])[:, ::-1]
+    selection = Curriculum(0.5).select(RowStatistics(votes, votes), 1)
+    assert selection.thresholds.tolist() == [0.8, 0.8]

@@ -298,9 +298,8 @@ def _correction(alpha: Floats, delta: Floats, weighting: str) -> Correction:
 def _psi_upper(
     sums: MarginSums, correction: Correction, epsilon: float, inequality: Inequality
 ) -> float:
+    # A constant has mean 1 here, and no interval reaches beyond 1.
     largest = float(correction.psi.max())
-    if (correction.psi == largest).all():
-        return largest  # a constant needs no concentration
     mean = float(correction.psi @ sums.share) / largest
     _, upper = kl_interval(mean, kl_budget(sums.rows.sum(), epsilon), inequality=inequality)
     return largest * float(upper)

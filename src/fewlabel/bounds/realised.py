@@ -67,7 +67,7 @@ def realised_error_quantile(
     codes = check_codes(labels, proba.shape[1], len(proba))
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie strictly between 0 and 1. Got {confidence} instead.")
-    wrong = np.clip(1.0 - proba[np.arange(len(codes)), codes], 0.0, 1.0)
+    wrong = np.maximum(1.0 - proba[np.arange(len(codes)), codes], 0.0)
     reached = np.cumsum(poisson_binomial(wrong)) >= confidence - _ROUNDING
     return int(reached.argmax()) / len(codes)
 

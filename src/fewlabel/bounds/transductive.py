@@ -387,7 +387,7 @@ def _pair_tightness(
     above = np.append(np.cumsum((b * cells.edges)[::-1])[::-1], 0.0)  # Σ_{s≥t} b γ
     r, gamma = above[highest + 1], cells.edges[highest]
     with np.errstate(divide="ignore", invalid="ignore"):
-        gap = np.where(C > 0, (1 - C) / C * risk, np.inf) + r * (1 / gamma - 1)
+        gap = (1 - C) / C * risk + r * (1 / gamma - 1)  # infinite where C is 0
     b_next = np.append(b[joining][1:], 0.0)
     if tau is None:
         complete = b_next < b[joining]  # cells with equal b join together

@@ -134,7 +134,7 @@ class Discriminants(TransformerMixin, BaseEstimator):
         between = coef @ means.T
         values, vectors = np.linalg.eigh((between + between.T) / 2)
         kept = values > _LEAST_EIGENVALUE * values.max()
-        if not kept.any() or not values.max() > 0:
+        if not values.max() > 0:
             raise ValueError("the means of the classes do not differ")
         self.basis_ = coef.T @ (vectors[:, kept] / np.sqrt(values[kept]))
         return self
