@@ -73,6 +73,8 @@ def test_effective_rows():
     assert kish_size([5.0, 0.0, 0.0]) == pytest.approx(1)
     assert of_finite_population(40, 10**9) == pytest.approx(40)
     assert of_finite_population(40, 10) == pytest.approx(8)
+    assert of_finite_population(0, 10) == of_finite_population(7, 0) == 0.0
+    assert of_finite_population(0, 0) == kish_size([]) == 0.0
 
 
 # --- Q out of sample --------------------------------------------------------------------------
