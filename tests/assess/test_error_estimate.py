@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewlabel.assess.assessment import HeldOut, Transduction, assess, paper_bounds
-from fewlabel.assess.calibration import calibrated, calibrated_by
+from fewlabel.assess.assessment import HeldOut, SelfLearned, Transduction, assess, paper_bounds
+from fewlabel.assess.calibration import bounding_power, calibrated, calibrated_by
 from fewlabel.assess.error_estimate import ErrorEstimate, assess_labels
 from fewlabel.assess.limits import about_percent, kish_size, of_finite_population, share_limits
 from fewlabel.assess.out_of_sample import mix_held_out, out_of_sample_errors, wrong_rows
@@ -20,6 +20,7 @@ from fewlabel.assess.prevalence import (
     sampled_prevalence,
     shifted,
 )
+from fewlabel.bounds.transductive import transductive_bound
 from tests import reference
 
 
@@ -385,4 +386,50 @@ def test_without_unlabelled_rows_nothing_is_stated_and_votes_stay_as_they_are():
     assert paper.bound is None
     found = assess(paper, rows)
     assert np.isnan(found.error.value)
-    assert paper.power == found.promise.power == 1.0
+    assert (found.error.low, found.error.high, found.error.n) == (0.0, 1.0, 0)
+    assert paper.power == found.promise.power == found.promise.rule.power == 1.0
+    assert found.confidence.shape == (0,)
+
+
+def a_fit(label_proba="supervised", **held_out):
+    """Underconfident votes, 40 of them held out."""
+    truth, votes = simulated(np.random.default_rng(11), 240, accuracy=0.9)
+    rows = Transduction(votes[40:], calibrated(votes[40:], 2.0), label_proba)
+    return HeldOut(votes[None, :40], truth[:40], **held_out), rows
+
+
+def test_the_bound_of_a_fit_is_the_tight_one_for_calibrated_votes():
+    held_out, rows = a_fit()
+    found = paper_bounds(held_out, rows)
+    assert found.power == bounding_power(held_out.votes[0], held_out.y) > 1.0
+    np.testing.assert_allclose(found.label_proba, calibrated(rows.initial, found.power))
+    tight, loose = (
+        transductive_bound(rows.votes, found.label_proba, tight=tight) for tight in (True, False)
+    )
+    assert found.bound.risk == tight.risk < loose.risk
+    current = paper_bounds(*a_fit("current"))
+    assert current.power == 1.0
+    assert current.label_proba is not None
+    np.testing.assert_array_equal(current.label_proba, rows.votes)
+
+
+def test_known_class_shares_change_votes_before_and_after_calibration():
+    shares = ClassShares(table=np.array([0.5, 0.3, 0.2]), votes=np.array([0.2, 0.4, 0.4]))
+    held_out = HeldOut(np.full((1, 4, 3), 1 / 3), np.array([0, 0, 1, 2]), class_shares=shares)
+    before, after = held_out.shifts(3)
+    np.testing.assert_allclose(before, [0.5 / 0.2, 0.25 / 0.4, 0.25 / 0.4])
+    np.testing.assert_allclose(after, [0.5 / 0.5, 0.3 / 0.25, 0.2 / 0.25])
+    assert HeldOut(held_out.votes, held_out.y).shifts(3) == (None, None)
+
+
+def test_a_fit_is_judged_by_what_all_of_it_gets_wrong_if_that_is_known():
+    held_out, rows = a_fit(trained_share=0.8)
+    errors = (np.arange(40) < 13).astype(float)
+    whole = assess(paper_bounds(held_out, rows), rows, self_learned=SelfLearned(errors, 0.9))
+    first = assess(paper_bounds(held_out, rows), rows)
+    given = held_out.votes, held_out.y, rows.initial, rows.labels
+    expected = assess_labels(*given, errors=errors, trained_share=0.9)
+    assert whole.error == expected.error
+    assert first.error == assess_labels(*given, trained_share=0.8).error
+    default = HeldOut(held_out.votes, held_out.y)
+    assert assess(paper_bounds(default, rows), rows).error == assess_labels(*given).error

@@ -214,5 +214,5 @@ def _thresholds(sure: Floats, n_audited: int, max_error: float, delta: float) ->
 def _probably_checked(n: int, rows: int, n_audited: int) -> int:
     """About so many of the audited rows at least fall among ``rows``, with a probability of 0.9."""
     share = rows / n
-    variance = n_audited * share * (1.0 - share) * (n - n_audited) / max(n - 1, 1)
+    variance = n_audited * share * (1.0 - share) * (n - n_audited) / (n - 1)
     return max(0, math.floor(n_audited * share - _DEVIATIONS * math.sqrt(variance)))
