@@ -540,6 +540,23 @@ def checks_needed(N, allowed, wrong, delta, power):
     raise AssertionError("whoever checks all rows knows")
 
 
+def stopping_distribution(N, wrong, stops):
+    """P(an audit has ended after t checks), t = 0, 1, …; with k wrong ones found at stops[k]."""
+    alive, reached = {0: Fraction(1)}, [Fraction(0)]
+    for t in range(1, stops[-1] + 1):
+        after, done = {}, reached[-1]
+        for k, p in alive.items():
+            chance = Fraction(wrong - k, N - t + 1)
+            for found, q in ((k, p * (1 - chance)), (k + 1, p * chance)):
+                if found < len(stops) and stops[found] <= t:
+                    done += q
+                else:
+                    after[found] = after.get(found, 0) + q
+        alive = after
+        reached.append(done)
+    return reached
+
+
 def accepted_by_audit(confidence, audited, wrong, max_error, delta):
     """The thresholds to be tested, and the lowest one before the first test that fails (or inf)."""
     n = len(confidence)

@@ -285,6 +285,24 @@ def test_a_ratio_of_one_over_delta_excludes_nothing_yet():
         assert stopping_times(300, 25, 2, delta)[1] == expected
 
 
+@given(st.integers(20, 50), st.sampled_from([0.05, 0.1, 0.25]), st.floats(0, 1))
+def test_the_distribution_of_the_stopping_time_is_that_of_its_definition(rows, goal, share):
+    too_many = allowed_wrong(rows, goal) + 1
+    stops = stopping_times(rows, too_many, too_many, 0.1)
+    wrong = round(share * too_many)
+    found = stopping_distribution(rows, wrong, stops)
+    exact = reference.stopping_distribution(rows, wrong, stops.tolist())
+    np.testing.assert_allclose(found, np.array(exact, dtype=float), atol=1e-11)
+
+
+@pytest.mark.parametrize("wrong", [0, 4, 100])
+def test_paths_that_are_nearly_impossible_change_no_probability(wrong):
+    stops = stopping_times(150, 9, 9, 0.05)
+    found = stopping_distribution(150, wrong, stops)
+    exact = reference.stopping_distribution(150, wrong, stops.tolist())
+    np.testing.assert_allclose(found, np.array(exact, dtype=float), atol=1e-11)
+
+
 def test_the_distribution_of_the_stopping_time_ends_at_one():
     stops = stopping_times(100, 6, 6, 0.05)
     reached = stopping_distribution(100, 5, stops)
@@ -301,6 +319,15 @@ def test_plans_of_extreme_tables(plan):
     assert checks_needed(3000, 0.05, 0.05, plan=plan) > 2000
     assert limit_if_none_wrong(2000, 0, plan=plan) == 1.0
     assert limit_if_none_wrong(2000, 40, plan=plan) >= 0.071
+
+
+def test_the_limit_if_none_is_wrong_is_the_last_of_its_plan():
+    none = np.zeros(100, dtype=bool)
+    for checked in (1, 2, 50, 100):
+        high = audit_confidence_sequence(1000, none[:checked])[1][-1]
+        assert limit_if_none_wrong(1000, checked, plan="sequential") == high / 1000
+        fixed = hypergeometric_limits(1000, checked, 0).high
+        assert limit_if_none_wrong(1000, checked) == fixed / 1000
 
 
 @pytest.mark.parametrize(
