@@ -15,10 +15,13 @@ from fewlabel.assess.out_of_sample import mix_held_out, out_of_sample_errors, wr
 from fewlabel.assess.prevalence import (
     DRAWN_LIMITS,
     ClassShares,
+    check_priors,
+    labeled_shares,
     mixture_shares,
     prevalence_draws,
     sampled_prevalence,
     shifted,
+    with_shares,
 )
 from fewlabel.bounds.transductive import transductive_bound
 from tests import reference
@@ -132,6 +135,80 @@ def test_em_stops_where_a_step_changes_nothing(n_classes, seed):
     start = np.full(n_classes, 1 / n_classes)
     np.testing.assert_allclose(one, reference.mixture_step(start, confusion, said))
     assert found.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+def test_drawn_shares_are_those_of_drawn_confusion_matrices(n_classes):
+    """Each class has one row more, right as often as all are, one right and one wrong included."""
+    rng = np.random.default_rng(n_classes)
+    y, predicted = rng.integers(n_classes, size=12), rng.integers(n_classes, size=30)
+    held_out = np.where(rng.random(12) < 0.7, y, rng.integers(-1, n_classes, size=12))
+    right = (1 + sum(held_out == y)) / (2 + sum(held_out >= 0))
+    counts = np.full((n_classes, n_classes), (1 - right) / max(1, n_classes - 1))
+    for c in range(n_classes):
+        counts[c, c] = right
+    for label, vote in zip(y, held_out):
+        if vote >= 0:
+            counts[vote, label] += 1
+    draw = np.random.default_rng(5)
+    gamma = draw.gamma(np.stack([counts] * 4))
+    said = draw.dirichlet([max(1e-3, sum(predicted == c)) for c in range(n_classes)], size=4)
+    found = prevalence_draws(y, held_out, predicted, n_classes, n_draws=4, random_state=5)
+    for shares, matrix, mu in zip(found, gamma, said):
+        expected = np.full(n_classes, 1 / n_classes)
+        for _ in range(100):
+            expected = reference.mixture_step(expected, matrix / matrix.sum(axis=0), mu)
+        np.testing.assert_allclose(shares, expected)
+    assert prevalence_draws(y, held_out, predicted, n_classes).shape == (200, n_classes)
+
+
+def test_a_class_that_is_never_predicted_has_a_small_share():
+    confusion, said = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, 0.0])
+    np.testing.assert_array_equal(mixture_shares(confusion, said), said)
+    y, never = np.repeat([0, 1], 20), np.zeros(500, dtype=int)
+    draws = prevalence_draws(y, y, never, 2)
+    assert np.isfinite(draws).all()
+    assert draws[:, 1].mean() < 0.01
+
+
+def test_shares_of_few_labels_by_hand():
+    np.testing.assert_allclose(labeled_shares(np.array([0, 0, 1]), 3), [2 / 3.5, 1 / 3.5, 0.5 / 3.5])
+    shares = ClassShares(votes=np.array([0.5, 0.25, 0.25]))
+    ratios = shares.ratios(np.array([0, 0, 0, 1, 2]))
+    np.testing.assert_allclose(ratios, [0.6 / 0.5, 0.2 / 0.25, 0.2 / 0.25])
+    assert ClassShares().ratios(np.array([0])) is None
+
+
+def test_given_shares_may_be_rounded_to_whole_percents():
+    classes = np.array(["a", "b", "c"])
+    np.testing.assert_allclose(check_priors([0.33, 0.33, 0.33], classes), [1 / 3] * 3)
+    np.testing.assert_allclose(check_priors([0.34, 0.34, 0.33], classes), np.array([34, 34, 33]) / 101)
+    for shares in ([0.33, 0.33, 0.32], [0.34, 0.34, 0.34]):
+        with pytest.raises(ValueError, match="sum to 1"):
+            check_priors(shares, classes)
+
+
+def test_votes_are_scaled_until_their_means_are_the_shares():
+    proba, shares = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]]), np.array([0.25, 0.75])
+    once = proba * shares / proba.mean(axis=0)
+    once /= once.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(with_shares(proba, shares, n_steps=1), once)
+    np.testing.assert_allclose(with_shares(proba, shares).mean(axis=0), shares, atol=1e-6)
+    assert np.isfinite(with_shares(np.array([[1.0, 0.0]]), shares)).all()  # nobody votes for it
+
+
+def test_prevalence_of_no_or_one_labelled_row():
+    """Without a second row predictions cannot be weighed: the plain mean, if there is one."""
+    none, predicted = np.empty(0, dtype=int), np.array([0, 1, 1, 1])
+    for value, low, high in sampled_prevalence(none, none, predicted, 2):
+        assert np.isnan(value)
+        assert (low, high) == (0.0, 1.0)
+    one = np.array([0])
+    found = sampled_prevalence(one, one, predicted, 2)
+    assert [share.value for share in found] == [1.0, 0.0]
+    assert found[1][1:] == pytest.approx(share_limits(0.0, of_finite_population(1, 4)))
+    two = np.array([0, 1])
+    assert sampled_prevalence(two, two, predicted[:0], 2)[0] == (0.5, 0.0, 1.0)  # no other row
 
 
 def test_prevalence_is_found_under_label_shift():
