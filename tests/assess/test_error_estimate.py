@@ -338,8 +338,42 @@ def test_confidence_agrees_with_the_estimate():
     truth, votes = simulated(rng, 600)
     predicted = votes[60:].argmax(axis=1)
     found = assess_labels(votes[:60], truth[:60], votes[60:], predicted)
-    doubt = 1 - found.confidence.of(votes[60:], predicted).mean()
+    doubt, cautious = (
+        1 - rule.of(votes[60:], predicted).mean() for rule in (found.confidence, found.cautious)
+    )
     assert doubt == pytest.approx(found.error.value, abs=1e-6)
+    # A fifth of the way to the upper limit.
+    assert cautious == pytest.approx(0.8 * doubt + 0.2 * found.error.high, abs=1e-6)
+
+
+@pytest.mark.parametrize("labels", ["random", "per class"])
+def test_without_a_judged_row_nothing_is_known_and_one_is_enough(labels):
+    first, predicted = np.tile([0.9, 0.1], (5, 1)), np.zeros(5, dtype=int)
+    y, held_out = np.array([0, 1]), np.array([[0.8, 0.2], [0.3, 0.7]])
+    none = assess_labels(held_out, y, first, predicted, labels=labels, sample=y < 0)
+    assert np.isnan(none.error.value)
+    assert (none.error.low, none.error.high, none.error.n) == (0.0, 1.0, 0)
+    assert none.confidence.power == 1.0
+    assert (none.cautious.of(first, predicted) < none.confidence.of(first, predicted)).all()
+    one = assess_labels(held_out, y, first, predicted, labels=labels, sample=y < 1)
+    assert one.error.n == 1
+    assert 0 < one.error.low < one.error.value < one.error.high < 1
+
+
+def test_recall_is_what_held_out_votes_find_of_a_class():
+    """Rows without a vote do not count; the classifier learned from a tenth more rows."""
+    y = np.array([0, 0, 0, 0, 1, 1, 2])
+    winner = np.array([0, 0, 1, 0, 1, 0, 2])
+    held_out = 0.7 * np.eye(3)[winner] + 0.1
+    held_out[[3, 6]] = 0.0
+    first, predicted = np.tile([0.5, 0.3, 0.2], (9, 1)), np.array([0, 1] * 4 + [0])
+    found = assess_labels(held_out, y, first, predicted, trained_share=0.9).error
+    for share, wrong, n in zip(found.recall, (1 / 3, 1 / 2), (3, 2)):
+        value = 1 - 0.9**0.4 * wrong
+        assert share == pytest.approx((value, *share_limits(value, n)))
+    for nothing in (found.recall[2], found.per_class[2]):  # no row judged, no row labelled
+        assert np.isnan(nothing.value)
+        assert (nothing.low, nothing.high) == (0.0, 1.0)
 
 
 def test_the_estimate_is_the_mean_of_what_is_known():
@@ -439,18 +473,22 @@ def test_class_shares_of_the_labels_do_not_matter_per_class():
     assert np.mean(inside) >= 0.85
 
 
-def test_limits_per_class_are_wider_as_the_prevalence_is_not_known():
+@pytest.mark.parametrize("counts", [(20, 10), (20, 1)])
+def test_limits_per_class_are_wider_as_the_prevalence_is_not_known(counts):
     """Its variance is added: the errors of the classes are weighted by shares that are drawn."""
     rng = np.random.default_rng(6)
-    y, truth = np.repeat([0, 1], [20, 10]), (rng.random(500) < 0.3).astype(int)
+    y, truth = np.repeat([0, 1], counts), (rng.random(500) < 0.3).astype(int)
     said = [np.where(rng.random(len(t)) < 0.9 - 0.4 * t, t, 1 - t) for t in (y, truth)]
     held_out, first = (0.7 * np.eye(2)[codes] + 0.15 for codes in said)
     found = assess_labels(held_out, y, first, said[1], labels="per class").error
     draws = prevalence_draws(y, said[0], said[1], 2)
     wrong = [(said[0] != y)[y == c].mean() for c in (0, 1)]
     shares, spread = draws.mean(axis=0), found.value * (1 - found.value)
-    rows = kish_size(np.repeat(shares / [20, 10], [20, 10])) + 2
-    rows = spread / (spread / rows + np.var(draws @ wrong))
+    rows = kish_size(np.repeat(shares / counts, counts))
+    proba = shifted(calibrated(first, calibrated_by(held_out, y)), shares / np.bincount(y) * len(y))
+    doubt = 1 - proba[np.arange(500), said[1]].mean()
+    assert found.value == pytest.approx((rows * (shares @ wrong) + 20 * doubt + 1.2) / (rows + 24))
+    rows = spread / (spread / (rows + 2) + np.var(draws @ wrong))
     expected = share_limits(found.value, of_finite_population(rows, 500))
     assert (found.low, found.high) == pytest.approx(expected)
 
