@@ -181,7 +181,7 @@ fuzz: $(READY)  ## Feed the commands with INPUTS odd tables, models and reports 
 kill: $(READY)  ## Stop the commands that write KILLS times, fill their disks, look at what is left
 	$(BIN)/python -W ignore -m benchmarks.kill --kills $(KILLS) $(NOTED)
 
-mutation: $(READY)  ## Change the mathematics in MUTANTS small ways and see whether the tests notice (hours)
+mutation: $(READY)  ## Change the mathematics in MUTANTS small ways and see whether the tests notice (an hour)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.mutation --sample $(MUTANTS) --jobs $(JOBS) --least 0.92 $(NOTED)
 
 # The newest Python that is installed, also by pyenv.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from tests.support.small_forests import small_forests
 
@@ -15,6 +15,10 @@ pytest_plugins = ["tests.support.cli_fixtures", "tests.support.dask_fixtures"]
 
 settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("quick", deadline=None, max_examples=10, derandomize=True)
+# Of a mutant it is enough to know that a test fails, not the smallest example.
+settings.register_profile(
+    "mutation", settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate)
+)
 settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
