@@ -84,19 +84,42 @@ def test_effective_rows():
 # --- Q out of sample --------------------------------------------------------------------------
 
 
+def best(held_out, y):
+    """A rule that takes one voter, whose missing votes no other replaces."""
+    right = (held_out.argmax(axis=2) == y) & held_out.any(axis=2)
+    return np.eye(len(held_out))[right.sum(axis=1).argmax()]
+
+
 @settings(max_examples=20)
-@given(st.integers(2, 4), st.integers(2, 12), st.integers(2, 4), st.integers(0, 10**6))
-def test_out_of_sample_errors_are_those_of_every_resample(n_voters, n, n_classes, seed):
+@given(
+    st.integers(2, 4), st.integers(2, 12), st.integers(2, 4), st.sampled_from([gibbs, best]),
+    st.integers(0, 10**6),
+)  # fmt: skip
+def test_out_of_sample_errors_are_those_of_every_resample(n_voters, n, n_classes, rule, seed):
     rng = np.random.default_rng(seed)
     held_out, y = random_votes(rng, n_voters, n, n_classes), rng.integers(n_classes, size=n)
-    found = out_of_sample_errors(held_out, y, gibbs, n_resamples=15, random_state=seed)
+    found = out_of_sample_errors(held_out, y, rule, n_resamples=15, random_state=seed)
     draw = np.random.default_rng(seed)
     samples = [draw.integers(n, size=n) for _ in range(15)]
-    expected = reference.bootstrapped_errors(held_out, y, gibbs, samples)
+    expected = reference.bootstrapped_errors(held_out, y, rule, samples)
     outside = np.isfinite(expected)
     np.testing.assert_allclose(found[outside], expected[outside])
-    mixed = mix_held_out(held_out, gibbs(held_out, y))
+    mixed = mix_held_out(held_out, rule(held_out, y))
     np.testing.assert_array_equal(found[~outside], wrong_rows(mixed, y)[~outside])
+
+
+def test_a_row_that_every_resample_holds_is_judged_by_the_q_of_all_rows():
+    held_out = np.array([[[0.9, 0.1]], [[0.4, 0.6]]])
+    for y, wrong in ((0, 0.0), (1, 1.0)):  # the only row is in every sample
+        assert out_of_sample_errors(held_out, np.array([y]), lambda *_: np.array([0.5, 0.5])) == wrong
+
+
+def test_a_missing_vote_counts_as_equal_ones_unless_nobody_votes():
+    held_out = np.array([[[0.8, 0.2], [0.0, 0.0]], [[0.0, 0.0], [0.3, 0.7]]])
+    mixed = mix_held_out(held_out, np.array([0.5, 0.5]))
+    np.testing.assert_allclose(mixed, [[0.65, 0.35], [0.4, 0.6]])
+    alone = mix_held_out(held_out, np.array([1.0, 0.0]))
+    np.testing.assert_allclose(alone, [[0.8, 0.2], [0.0, 0.0]])
 
 
 def test_one_voter_is_judged_as_it_is():
@@ -110,11 +133,6 @@ def test_the_optimism_of_a_chosen_voter_is_corrected():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=60)
     held_out = np.eye(2)[rng.integers(2, size=(30, 60))]
-
-    def best(votes, y):
-        errors = (votes.argmax(axis=2) != y).mean(axis=1)
-        return np.eye(len(votes))[errors.argmin()]
-
     chosen = wrong_rows(mix_held_out(held_out, best(held_out, y)), y).mean()
     assert chosen < 0.4
     assert out_of_sample_errors(held_out, y, best).mean() == pytest.approx(0.5, abs=0.07)
