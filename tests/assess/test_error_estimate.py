@@ -11,7 +11,12 @@ from fewlabel.assess.assessment import HeldOut, SelfLearned, Transduction, asses
 from fewlabel.assess.calibration import bounding_power, calibrated, calibrated_by
 from fewlabel.assess.error_estimate import ErrorEstimate, assess_labels
 from fewlabel.assess.limits import about_percent, kish_size, of_finite_population, share_limits
-from fewlabel.assess.out_of_sample import mix_held_out, out_of_sample_errors, wrong_rows
+from fewlabel.assess.out_of_sample import (
+    JudgedRows,
+    mix_held_out,
+    out_of_sample_errors,
+    wrong_rows,
+)
 from fewlabel.assess.prevalence import (
     DRAWN_LIMITS,
     ClassShares,
@@ -112,6 +117,12 @@ def test_a_row_that_every_resample_holds_is_judged_by_the_q_of_all_rows():
     held_out = np.array([[[0.9, 0.1]], [[0.4, 0.6]]])
     for y, wrong in ((0, 0.0), (1, 1.0)):  # the only row is in every sample
         assert out_of_sample_errors(held_out, np.array([y]), lambda *_: np.array([0.5, 0.5])) == wrong
+
+
+def test_rows_without_a_vote_have_no_winner():
+    rows = JudgedRows(np.array([1, 0]), np.array([[0.3, 0.7], [0.0, 0.0]]), np.array([0.0, 1.0]))
+    assert rows.winner.tolist() == [1, -1]
+    assert rows.voted.tolist() == [True, False]
 
 
 def test_a_missing_vote_counts_as_equal_ones_unless_nobody_votes():

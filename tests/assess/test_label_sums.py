@@ -174,3 +174,17 @@ def test_true_labels_that_no_class_knows_are_refused():
     with_marker = known_labels(np.array([0, -1, 1, 7]), np.array([0, 1]), "auto")
     assert with_marker.position.tolist() == [0, 2, 3]  # -1 says that nothing is known
     assert with_marker.codes.tolist() == [0, 1, -1]
+
+
+def test_what_marks_unlabelled_rows_is_no_true_label():
+    labels = np.array(["a", "?", "b", "auto"], dtype=object)
+    found = known_labels(labels, np.array(["a", "b"]), "?")
+    assert (found.position.tolist(), found.codes.tolist()) == ([0, 2, 3], [0, 1, -1])
+    assert found.unknown == Counter(["auto"])
+    named_so = known_labels(labels, np.array(["?", "a"]), "?")  # but a class may be called so
+    assert named_so.codes.tolist() == [1, 0, -1, -1]
+    one = known_labels(np.array([0, 1]), np.array([0]), "auto")
+    assert one.codes.tolist() == [0, -1]
+    check_some_known(one, np.array([0, 1]), np.array([0]))
+    nothing = np.array([None, None], dtype=object)
+    check_some_known(known_labels(nothing, CLASSES, "auto"), nothing, CLASSES)
