@@ -170,7 +170,8 @@ def test_em_stops_where_a_step_changes_nothing(n_classes, seed):
 def test_drawn_shares_are_those_of_drawn_confusion_matrices(n_classes):
     """Each class has one row more, right as often as all are, one right and one wrong included."""
     rng = np.random.default_rng(n_classes)
-    y, predicted = rng.integers(n_classes, size=12), rng.integers(n_classes, size=30)
+    # The last of several classes is never predicted: a thousandth of a row.
+    y, predicted = rng.integers(n_classes, size=12), rng.integers(max(1, n_classes - 1), size=30)
     held_out = np.where(rng.random(12) < 0.7, y, rng.integers(-1, n_classes, size=12))
     right = (1 + sum(held_out == y)) / (2 + sum(held_out >= 0))
     counts = np.full((n_classes, n_classes), (1 - right) / max(1, n_classes - 1))
@@ -508,6 +509,7 @@ def test_limits_per_class_are_wider_as_the_prevalence_is_not_known(counts):
     rng = np.random.default_rng(6)
     y, truth = np.repeat([0, 1], counts), (rng.random(500) < 0.3).astype(int)
     said = [np.where(rng.random(len(t)) < 0.9 - 0.4 * t, t, 1 - t) for t in (y, truth)]
+    said[0][-1] = 0  # wrong, also if it is the only row of its class
     held_out, first = (0.7 * np.eye(2)[codes] + 0.15 for codes in said)
     found = assess_labels(held_out, y, first, said[1], labels="per class").error
     draws = prevalence_draws(y, said[0], said[1], 2)
