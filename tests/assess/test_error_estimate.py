@@ -115,7 +115,9 @@ def test_out_of_sample_errors_are_those_of_every_resample(n_voters, n, n_classes
 def test_a_row_that_every_resample_holds_is_judged_by_the_q_of_all_rows():
     held_out = np.array([[[0.9, 0.1]], [[0.4, 0.6]]])
     for y, wrong in ((0, 0.0), (1, 1.0)):  # the only row is in every sample
-        assert out_of_sample_errors(held_out, np.array([y]), lambda *_: np.array([0.5, 0.5])) == wrong
+        assert (
+            out_of_sample_errors(held_out, np.array([y]), lambda *_: np.array([0.5, 0.5])) == wrong
+        )
 
 
 def test_rows_without_a_vote_have_no_winner():
@@ -201,7 +203,9 @@ def test_a_class_that_is_never_predicted_has_a_small_share():
 
 
 def test_shares_of_few_labels_by_hand():
-    np.testing.assert_allclose(labeled_shares(np.array([0, 0, 1]), 3), [2 / 3.5, 1 / 3.5, 0.5 / 3.5])
+    np.testing.assert_allclose(
+        labeled_shares(np.array([0, 0, 1]), 3), [2 / 3.5, 1 / 3.5, 0.5 / 3.5]
+    )
     shares = ClassShares(votes=np.array([0.5, 0.25, 0.25]))
     ratios = shares.ratios(np.array([0, 0, 0, 1, 2]))
     np.testing.assert_allclose(ratios, [0.6 / 0.5, 0.2 / 0.25, 0.2 / 0.25])
@@ -211,7 +215,9 @@ def test_shares_of_few_labels_by_hand():
 def test_given_shares_may_be_rounded_to_whole_percents():
     classes = np.array(["a", "b", "c"])
     np.testing.assert_allclose(check_priors([0.33, 0.33, 0.33], classes), [1 / 3] * 3)
-    np.testing.assert_allclose(check_priors([0.34, 0.34, 0.33], classes), np.array([34, 34, 33]) / 101)
+    np.testing.assert_allclose(
+        check_priors([0.34, 0.34, 0.33], classes), np.array([34, 34, 33]) / 101
+    )
     for shares in ([0.33, 0.33, 0.32], [0.34, 0.34, 0.34]):
         with pytest.raises(ValueError, match="sum to 1"):
             check_priors(shares, classes)

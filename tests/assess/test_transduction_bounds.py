@@ -22,9 +22,9 @@ from fewlabel import (
     bounds_of_rows,
     out_of_bag_votes,
 )
+from fewlabel.assess.assessment import HeldOut, PaperBounds, Transduction
 from fewlabel.assess.calibration import FEWEST_ROWS, calibrated
 from fewlabel.assess.held_out import can_be_judged, cross_fitted_votes, held_out_votes
-from fewlabel.assess.assessment import HeldOut, PaperBounds, Transduction
 from fewlabel.assess.transduction_bounds import (
     METHODS,
     Evidence,
