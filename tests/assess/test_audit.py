@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -413,12 +413,19 @@ def test_so_many_audited_rows_fall_into_a_set_with_a_probability_of_nine_tenths(
 def test_few_checks_fall_probably_into_no_small_set():
     assert _probably_checked(60, 1, 2) == 0
     assert _probably_checked(60, 20, 6) == 0  # 2 ± 1.3 deviations of 1.1
+    for rows in range(1, 9):
+        for n_audited in range(1, 9):
+            inside = stats.hypergeom(8, rows, n_audited)
+            least = inside.mean() - 1.282 * inside.std()
+            found = _probably_checked(8, rows, n_audited)
+            assert found in {max(0, int(np.floor(least + slack))) for slack in (-1e-9, 1e-9)}
 
 
 @given(
-    st.integers(1, 50), st.floats(0, 1), st.sampled_from([0.05, 0.1, 0.25]),
-    st.sampled_from([0.0, 0.1]), st.booleans(), st.integers(0, 10**6),
+    n=st.integers(1, 50), checked=st.floats(0, 1), goal=st.sampled_from([0.05, 0.1, 0.25]),
+    share=st.sampled_from([0.0, 0.1]), ties=st.booleans(), seed=st.integers(0, 10**6),
 )  # fmt: skip
+@example(n=40, checked=1.0, goal=0.05, share=0.0, ties=False, seed=0)  # the smallest set first
 def test_sets_are_tested_as_defined(n, checked, goal, share, ties, seed):
     rng = np.random.default_rng(seed)
     confidence = rng.integers(12, size=n) / 12 if ties else rng.permutation(n) / n

@@ -152,6 +152,19 @@ def test_a_probability_of_delta_is_kept():
         assert found.tolist() == [expected]
 
 
+@pytest.mark.parametrize("prior", [PRIOR, (100.0, 1.0)])
+@pytest.mark.parametrize("delta", [0.0517, 0.517, 0.9517])  # no ties
+def test_limits_are_the_ends_of_the_set_whose_ratio_is_below_the_bar(delta, prior):
+    for rows in (1, 2, 5, 12, 30):
+        pairs = [(t, k) for t in range(1, rows + 1) for k in range(t + 1)]
+        t, k = np.array(pairs).T
+        M = np.arange(rows + 1)
+        kept = log_prior_posterior_ratio(rows, t[:, None], k[:, None], M, prior) < -np.log(delta)
+        low, high = ratio_limits(rows, t, k, delta, prior)
+        np.testing.assert_array_equal(low, kept.argmax(axis=1))
+        np.testing.assert_array_equal(high, rows - kept[:, ::-1].argmax(axis=1))
+
+
 def test_limits_of_all_moments_hold_at_once_unless_they_contradict():
     low, high = intersected(np.array([0, 3, 1, 4, 2]), np.array([5, 6, 3, 6, 7]))
     assert low.tolist() == [0, 3, 3, 4, 2]  # 3 to 3 at the third moment, then 4 to 3

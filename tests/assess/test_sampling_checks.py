@@ -183,6 +183,10 @@ def test_the_three_columns_that_differ_most_are_named_and_no_others():
     X[labeled] += [0.0, 1.2, 3.0, 0.0, 2.0, 0.9]
     assert check_sampling(X, labeled).columns == ("x2", "x4", "x1")
     assert check_sampling(X[:, [0, 2, 3]], labeled, feature_names="abc").columns == ("b",)
+    at_the_level = sampling_checks._names(
+        np.arange(2), np.array([3, 4]), np.array([0, 0.005]), None
+    )
+    assert at_the_level == ("x0",)
 
 
 def test_a_missing_value_is_lower_than_all_others():

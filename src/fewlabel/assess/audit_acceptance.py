@@ -204,9 +204,7 @@ def _thresholds(sure: Floats, n_audited: int, max_error: float, delta: float) ->
     for start, threshold in enumerate(grid[:-1]):
         rows = int((sure >= threshold).sum())
         checked = _probably_checked(n, rows, n_audited)
-        if checked >= tolerated and excludes(
-            rows, checked, tolerated, allowed_wrong(rows, max_error) + 1, delta
-        ):
+        if excludes(rows, checked, tolerated, allowed_wrong(rows, max_error) + 1, delta):
             return grid[start:]
     return grid[-1:]
 
