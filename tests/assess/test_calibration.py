@@ -183,10 +183,10 @@ def test_confidence_is_the_scaled_vote_for_the_label():
 
 
 def test_votes_for_other_class_shares_are_changed_before_they_are_scaled():
-    """0.8 · 0.5 to 0.2 · 3 is 0.4 to 0.6, squared 4 to 9."""
+    """0.8 · 0.5 to 0.2 · 3 is 2 to 3, squared 4 to 9; 0.5 · 0.5 to 0.5 · 3 is 1 to 6."""
     confidence = Confidence(2.0, own=(0.5, 3.0))
-    votes = np.array([[0.8, 0.2], [0.8, 0.2]])
-    np.testing.assert_allclose(confidence.of(votes, np.array([0, 1])), [4 / 13, 9 / 13])
+    votes = np.array([[0.8, 0.2], [0.5, 0.5]])
+    np.testing.assert_allclose(confidence.of(votes, np.array([0, 1])), [4 / 13, 36 / 37])
     raised = confidence.label_proba(np.array([[1.0, 0.0]]))
     np.testing.assert_allclose(raised, [[1 / (1 + 1e-6), 1e-6 / (1 + 1e-6)]])
 

@@ -83,7 +83,7 @@ def test_only_a_bootstrap_has_out_of_bag_votes():
     assert share == 1.0
     np.testing.assert_array_equal(votes, out_of_bag_votes(forest, X))
     # Voters on halves of the rows would have such votes, but learned from much less.
-    halves = BaggingClassifier(GaussianNB(), 20, max_samples=0.5, bootstrap=False, random_state=0)
+    halves = BaggingClassifier(GaussianNB(), 10, max_samples=0.5, bootstrap=False, random_state=0)
     for other in (halves, Bootstrapped(), Sampled()):
         votes, share = held_out_votes(other.fit(X, y), X, y)
         assert share == 0.8
