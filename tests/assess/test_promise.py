@@ -79,7 +79,13 @@ def test_estimates_travel_too():
 def test_without_rows_there_is_no_mean_doubt():
     assert np.isnan(promise_with([]).mean_doubt)
     assert promise_with([0.9, 0.8]).mean_doubt == pytest.approx(0.15)
-    assert Promise(Confidence(1.0), Confidence(1.0), np.array([[0.0, 0.9]])).power == 1.0
+
+
+def test_votes_stay_as_they_are_and_five_percent_are_allowed_by_default():
+    steps = np.array([[0.0, 1.0], [0.05, 0.9], [0.08, 0.8]])
+    promise = Promise(Confidence(1.0), Confidence(1.0), steps)
+    assert promise.power == 1.0
+    assert promise.threshold() == promise.threshold(0.05) == 0.9
 
 
 @pytest.mark.parametrize("name", ["power", "max_error", "steps"])
