@@ -540,6 +540,56 @@ def checks_needed(N, allowed, wrong, delta, power):
     raise AssertionError("whoever checks all rows knows")
 
 
+def stopping_distribution(N, wrong, stops):
+    """P(an audit has ended after t checks), t = 0, 1, …; with k wrong ones found at stops[k]."""
+    alive, reached = {0: Fraction(1)}, [Fraction(0)]
+    for t in range(1, stops[-1] + 1):
+        after, done = {}, reached[-1]
+        for k, p in alive.items():
+            chance = Fraction(wrong - k, N - t + 1)
+            for found, q in ((k, p * (1 - chance)), (k + 1, p * chance)):
+                if found < len(stops) and stops[found] <= t:
+                    done += q
+                else:
+                    after[found] = after.get(found, 0) + q
+        alive = after
+        reached.append(done)
+    return reached
+
+
+def accepted_by_audit(confidence, audited, wrong, max_error, delta):
+    """The thresholds to be tested, and the lowest one before the first test that fails (or inf)."""
+    n = len(confidence)
+
+    def shown(N, s, k):
+        """Whether k wrong of s checks exclude that more than max_error of N are wrong."""
+        too_many = 1 + max(m for m in range(N) if m / N <= max_error)
+        return s >= k and hypergeometric_cdf(k, N, too_many, s) <= delta
+
+    def reached(rows, threshold):
+        return [row for row in rows if confidence[row] >= threshold]
+
+    falling = sorted(confidence, reverse=True)
+    tested = sorted({falling[math.ceil(n * j / 20) - 1] for j in range(1, 21)}, reverse=True)
+    quarter = len(audited) // 4
+    tolerated = max(k for k in range(4) if k == 0 or shown(n, quarter, k))
+    while len(tested) > 1:
+        share = len(reached(range(n), tested[0])) / n
+        variance = len(audited) * share * (1 - share) * (n - len(audited)) / (n - 1)
+        probable = max(0, math.floor(len(audited) * share - 1.282 * math.sqrt(variance)))
+        if shown(round(share * n), probable, tolerated):
+            break
+        tested = tested[1:]
+    lowest = math.inf
+    for threshold in tested:
+        inside = reached(audited, threshold)
+        found = sum(wrong[audited.index(row)] for row in inside)
+        if not shown(len(reached(range(n), threshold)), len(inside), found):
+            break
+        lowest = threshold
+    return tested, lowest
+
+
 # --- how wrong the labels are -----------------------------------------------------------------
 
 

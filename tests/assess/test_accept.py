@@ -58,6 +58,13 @@ def test_confidence_is_a_vector_of_probabilities():
     assert accept_mask([0.0, 1.0, 1.0 + 1e-9], 0.05).tolist() == [False, True, True]
 
 
+def test_the_slack_is_that_of_rounding():
+    assert accept_mask([0.95 - 0.8e-12], 0.05).all()
+    assert not accept_mask([0.95 - 1.2e-12], 0.05).any()
+    with pytest.raises(ValueError, match="vector of probabilities"):
+        accept_mask([1.0 + 1.2e-9], 0.05)
+
+
 def test_with_true_confidences_the_error_is_kept():
     rng = np.random.default_rng(0)
     confidence = rng.beta(4, 1, size=20_000)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -21,8 +21,8 @@ from fewlabel import (
     checks_needed,
     hypergeometric_limits,
 )
-from fewlabel.assess.audit_acceptance import _probably_checked
-from fewlabel.assess.audit_limits import hypergeometric_log_cdf
+from fewlabel.assess.audit_acceptance import _probably_checked, _thresholds
+from fewlabel.assess.audit_limits import hypergeometric_log_cdf, log_prior_posterior_ratio
 from fewlabel.assess.audit_plans import (
     allowed_wrong,
     limit_if_none_wrong,
@@ -54,6 +54,12 @@ def test_a_longer_draw_begins_with_the_shorter_one(n):
     assert len(set(long)) == 1000
     assert long.max() < n
     np.testing.assert_array_equal(audit_sample(n, 50, 3), long[:50])
+
+
+@pytest.mark.parametrize("n", [10, 10**8])
+def test_as_many_rows_are_drawn_as_asked_for(n):
+    assert len(audit_sample(n, 1, 0)) == 1
+    assert len(set(audit_sample(n, min(n, 9_000), 0))) == min(n, 9_000)
 
 
 def test_draws_differ_without_a_seed():
@@ -130,6 +136,29 @@ def test_the_population_is_what_the_statement_is_about():
         audit(labels, [0], ["a"], population=inside)
 
 
+def test_a_sequential_limit_is_the_last_one():
+    for checked in (2, 3, 40):
+        _, high = audit_confidence_sequence(300, np.zeros(checked, dtype=bool))
+        answer = Audit.from_checks(300, np.zeros(checked, dtype=bool), plan="sequential")
+        assert answer.most_wrong == high[-1] < high[-2]
+
+
+def test_a_goal_is_reached_at_equality():
+    answer = Audit(rows=100, checked=30, wrong=2, most_wrong=5)
+    assert answer.reaches(0.05)
+    assert not answer.reaches(0.049)
+    assert answer.reaches_after_correction(0.03)
+    assert not answer.reaches_after_correction(0.029)
+    assert "95 % confidence" in said(answer)
+
+
+def test_the_best_that_checks_can_show_is_not_too_few():
+    best = limit_if_none_wrong(1581, 60)
+    answer = Audit.from_checks(1581, np.arange(60) < 2)
+    assert "too many of the checked labels" in answer.verdict(best)
+    assert "checks are too few" in answer.verdict(best - 1e-9)
+
+
 def test_whoever_checks_all_rows_knows():
     answer = Audit.from_checks(30, [True] + [False] * 29)
     assert answer.at_most == 1 / 30
@@ -204,6 +233,21 @@ def test_checks_of_a_fixed_plan_reach_the_goal(goal, expected):
     assert np.exp(hypergeometric_log_cdf(tolerated, rows, wrong, checks)) >= 0.8
 
 
+def test_a_few_wrong_labels_need_no_check_more_if_none_of_them_is_probably_found():
+    assert checks_needed(2000, 0.05, 1 / 2000) == checks_needed(2000, 0.05) == 57
+
+
+@pytest.mark.parametrize(("wrong", "tolerated"), [(724, 51), (728, 53), (800, 102), (812, 115)])
+def test_a_plan_that_tolerates_one_wrong_row_less_is_too_weak(wrong, tolerated):
+    def plan(k):
+        checks = smallest_sample(20_000, 1001, k, 0.05)
+        return checks, np.exp(hypergeometric_log_cdf(k, 20_000, wrong, checks))
+
+    (_, weak), (checks, power) = plan(tolerated - 1), plan(tolerated)
+    assert weak < 0.8 <= power
+    assert checks_needed(20_000, 0.05, wrong / 20_000) == checks
+
+
 def test_checks_of_a_sequential_plan_are_those_that_simulated_audits_take():
     rows, goal, wrong = 600, 0.1, 24
     checks = checks_needed(rows, goal, wrong / rows, plan="sequential", power=0.5)
@@ -233,6 +277,32 @@ def test_stopping_times_are_when_the_sequence_excludes(rows, goal, delta):
         assert stop <= k + 1 or high[-2] >= too_many
 
 
+def test_a_ratio_of_one_over_delta_excludes_nothing_yet():
+    """Up to 1e-8 rounding could be the reason."""
+    log_ratio = float(log_prior_posterior_ratio(300, 60, 1, 25))
+    for slack, expected in ((1.2e-8, 60), (0.8e-8, 61)):
+        delta = np.exp(slack - log_ratio)
+        assert stopping_times(300, 25, 2, delta)[1] == expected
+
+
+@given(st.integers(20, 50), st.sampled_from([0.05, 0.1, 0.25]), st.floats(0, 1))
+def test_the_distribution_of_the_stopping_time_is_that_of_its_definition(rows, goal, share):
+    too_many = allowed_wrong(rows, goal) + 1
+    stops = stopping_times(rows, too_many, too_many, 0.1)
+    wrong = round(share * too_many)
+    found = stopping_distribution(rows, wrong, stops)
+    exact = reference.stopping_distribution(rows, wrong, stops.tolist())
+    np.testing.assert_allclose(found, np.array(exact, dtype=float), atol=1e-11)
+
+
+@pytest.mark.parametrize("wrong", [0, 4, 100])
+def test_paths_that_are_nearly_impossible_change_no_probability(wrong):
+    stops = stopping_times(150, 9, 9, 0.05)
+    found = stopping_distribution(150, wrong, stops)
+    exact = reference.stopping_distribution(150, wrong, stops.tolist())
+    np.testing.assert_allclose(found, np.array(exact, dtype=float), atol=1e-11)
+
+
 def test_the_distribution_of_the_stopping_time_ends_at_one():
     stops = stopping_times(100, 6, 6, 0.05)
     reached = stopping_distribution(100, 5, stops)
@@ -251,8 +321,24 @@ def test_plans_of_extreme_tables(plan):
     assert limit_if_none_wrong(2000, 40, plan=plan) >= 0.071
 
 
+def test_the_limit_if_none_is_wrong_is_the_last_of_its_plan():
+    none = np.zeros(100, dtype=bool)
+    for checked in (1, 2, 50, 100):
+        high = audit_confidence_sequence(1000, none[:checked])[1][-1]
+        assert limit_if_none_wrong(1000, checked, plan="sequential") == high / 1000
+        fixed = hypergeometric_limits(1000, checked, 0).high
+        assert limit_if_none_wrong(1000, checked) == fixed / 1000
+
+
 @pytest.mark.parametrize(
-    ("rows", "share", "allowed"), [(100, 0.29, 29), (20, 0.05, 1), (19, 0.05, 0)]
+    ("rows", "share", "allowed"),
+    [
+        (100, 0.29, 29),
+        (20, 0.05, 1),
+        (19, 0.05, 0),
+        (10, 0.0, 0),
+        (6, np.nextafter(5 / 6, 0), 4),  # six times that is 5 after rounding
+    ],
 )
 def test_the_number_of_wrong_labels_that_a_share_allows(rows, share, allowed):
     assert allowed_wrong(rows, share) == allowed
@@ -264,7 +350,9 @@ def test_the_number_of_wrong_labels_that_a_share_allows(rows, share, allowed):
         ({"max_error": 1.0}, "max_error must lie in"),
         ({"expected_error": 0.1}, "must not exceed max_error"),
         ({"expected_error": -0.1}, "share in"),
+        ({"expected_error": 1.1}, "share in"),
         ({"power": 1.0}, "power must"),
+        ({"power": 0.0}, "power must"),
         ({"plan": "none"}, "plan must"),
         ({"rows": 0}, "at least 1"),
     ],
@@ -322,6 +410,35 @@ def test_so_many_audited_rows_fall_into_a_set_with_a_probability_of_nine_tenths(
     assert _probably_checked(n, n, n_audited) == n_audited
 
 
+def test_few_checks_fall_probably_into_no_small_set():
+    assert _probably_checked(60, 1, 2) == 0
+    assert _probably_checked(60, 20, 6) == 0  # 2 ± 1.3 deviations of 1.1
+    for rows in range(1, 8):
+        for n_audited in range(1, 8):
+            inside = stats.hypergeom(8, rows, n_audited)
+            least = inside.mean() - 1.282 * inside.std()
+            found = _probably_checked(8, rows, n_audited)
+            assert found in {max(0, int(np.floor(least + slack))) for slack in (-1e-9, 1e-9)}
+
+
+@given(
+    n=st.integers(1, 50), checked=st.floats(0, 1), goal=st.sampled_from([0.05, 0.1, 0.25]),
+    share=st.sampled_from([0.0, 0.1]), ties=st.booleans(), seed=st.integers(0, 10**6),
+)  # fmt: skip
+@example(n=40, checked=1.0, goal=0.05, share=0.0, ties=False, seed=0)  # the smallest set first
+def test_sets_are_tested_as_defined(n, checked, goal, share, ties, seed):
+    rng = np.random.default_rng(seed)
+    confidence = rng.integers(12, size=n) / 12 if ties else rng.permutation(n) / n
+    rows = audit_sample(n, max(1, round(checked * n)), rng)
+    wrong = rng.random(len(rows)) < share
+    delta = 1.0 - 0.9037  # at which no probability of so few rows is a tie
+    tested, lowest = reference.accepted_by_audit(
+        confidence.tolist(), rows.tolist(), wrong.tolist(), goal, Fraction(delta)
+    )
+    assert _thresholds(confidence, len(rows), goal, delta).tolist() == tested
+    assert accept_with_audit(confidence, rows, wrong, goal, delta).threshold == lowest
+
+
 @pytest.mark.parametrize("unlucky", [1, 2, 3])
 def test_a_few_unlucky_rows_end_nothing_if_a_quarter_of_the_audit_bears_them(unlucky):
     """The most confident of the audited rows are wrong, all others are right."""
@@ -376,6 +493,8 @@ def test_the_guarantee_of_accepted_rows_holds(shape):
     ("arguments", "says"),
     [
         ({"confidence": [0.5, np.nan, 1]}, "none of them missing"),
+        ({"confidence": []}, "one number for each row"),
+        ({"confidence": [[0.1, 0.2, 0.3]]}, "one number for each row"),
         ({"audited_rows": [0, 0]}, "repeated"),
         ({"wrong": [0, 1]}, "one boolean for each of the 2"),
         ({"wrong": [True]}, "one boolean for each of the 2"),

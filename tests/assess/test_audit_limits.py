@@ -15,9 +15,12 @@ import reference
 from fewlabel import audit_confidence_sequence, hypergeometric_limits
 from fewlabel.assess.audit_limits import (
     PRIOR,
+    excludes,
     hypergeometric_log_cdf,
+    intersected,
     log_falling,
     log_prior_posterior_ratio,
+    ratio_limits,
 )
 
 
@@ -76,7 +79,25 @@ def test_the_distribution_function(audit, all_wrong):
     assert value == pytest.approx(float(exact), rel=1e-10)
 
 
-@pytest.mark.parametrize(("x", "k"), [(10**9, 60), (10**9, 5000), (10**6, 999), (1100, 90), (3, 3)])
+def test_no_probability_is_above_one():
+    """All that is drawn can be wrong: the sum over every count is 1 up to rounding."""
+    for rows in range(1, 30):
+        for checked in range(rows + 1):
+            assert hypergeometric_log_cdf(checked, rows, rows // 2, checked) <= 0.0
+
+
+@pytest.mark.parametrize(("all_wrong", "checked"), [(30_000, 40_000), (90_000, 20_000)])
+def test_the_distribution_function_of_many_checks(all_wrong, checked):
+    """Below, at and above the mean, from which only a window is summed."""
+    found = stats.hypergeom(100_000, all_wrong, checked)
+    for wrong in (int(found.mean() + z * found.std()) for z in (-30, -3, 0, 3)):
+        log_p = hypergeometric_log_cdf(wrong, 100_000, all_wrong, checked)
+        assert log_p == pytest.approx(found.logcdf(wrong), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("x", "k"), [(10**9, 60), (10**9, 5000), (10**6, 999), (1100, 90), (1002, 3), (3, 3)]
+)
 def test_falling_factorials_keep_their_digits(x, k):
     exact = math.fsum(math.log(x - i) for i in range(k))
     assert float(log_falling(x, k)) == pytest.approx(exact, rel=1e-14)
@@ -102,7 +123,7 @@ def test_prior_over_posterior_is_that_of_bayes(sequence, prior):
         assert math.exp(ratio) == pytest.approx(float(exact), rel=1e-9)
 
 
-@given(sequences(), st.sampled_from([0.5, 0.9, 0.95]))
+@given(sequences(), st.sampled_from([0.05, 0.5, 0.9, 0.95]))
 def test_the_confidence_sequence_is_that_of_the_definition(sequence, confidence):
     rows, flags = sequence
     low, high = audit_confidence_sequence(rows, np.array(flags), confidence=confidence)
@@ -115,6 +136,39 @@ def test_the_confidence_sequence_is_that_of_the_definition(sequence, confidence)
         assert max(exact) <= high[-1] <= max(kept)
     else:  # limits of different moments contradict each other
         assert low[-1] <= high[-1]
+
+
+def test_a_probability_of_delta_is_kept():
+    """Up to 1e-8 rounding could be the reason, beyond that the count is excluded."""
+    log_p = hypergeometric_log_cdf(1, 300, 20, 60)
+    assert not excludes(300, 60, 1, 20, math.exp(log_p + 0.8e-8))
+    assert excludes(300, 60, 1, 20, math.exp(log_p + 1.2e-8))
+    # The same for the ratio of the sequence at the last count that is kept, and the one after it.
+    checked, wrong = np.array([60]), np.array([1])
+    high = int(ratio_limits(300, checked, wrong, 0.05)[1][0])
+    log_ratio = float(log_prior_posterior_ratio(300, 60, 1, high))
+    for slack, expected in ((0.8e-8, high), (1.2e-8, high - 1)):
+        found = ratio_limits(300, checked, wrong, math.exp(slack - log_ratio))[1]
+        assert found.tolist() == [expected]
+
+
+@pytest.mark.parametrize("prior", [PRIOR, (100.0, 1.0)])
+@pytest.mark.parametrize("delta", [0.0517, 0.517, 0.9517])  # no ties
+def test_limits_are_the_ends_of_the_set_whose_ratio_is_below_the_bar(delta, prior):
+    for rows in (1, 2, 5, 12, 30):
+        pairs = [(t, k) for t in range(1, rows + 1) for k in range(t + 1)]
+        t, k = np.array(pairs).T
+        M = np.arange(rows + 1)
+        kept = log_prior_posterior_ratio(rows, t[:, None], k[:, None], M, prior) < -np.log(delta)
+        low, high = ratio_limits(rows, t, k, delta, prior)
+        np.testing.assert_array_equal(low, kept.argmax(axis=1))
+        np.testing.assert_array_equal(high, rows - kept[:, ::-1].argmax(axis=1))
+
+
+def test_limits_of_all_moments_hold_at_once_unless_they_contradict():
+    low, high = intersected(np.array([0, 3, 1, 4, 2]), np.array([5, 6, 3, 6, 7]))
+    assert low.tolist() == [0, 3, 3, 4, 2]  # 3 to 3 at the third moment, then 4 to 3
+    assert high.tolist() == [5, 5, 3, 6, 7]
 
 
 # --- properties ------------------------------------------------------------------------------
@@ -215,6 +269,7 @@ def enumerate_counts(flags: np.ndarray) -> list[tuple[int, int]]:
     ("audit", "says"),
     [
         ((0, 0, 0), "at least 1"),
+        ((5, -1, 0), "between 0 and the number of rows, 5"),
         ((5, 6, 0), "between 0 and the number of rows, 5"),
         ((5, 3, 4), "between 0 and the number of checked rows, 3"),
         ((5, 3, -1), "wrong must"),
@@ -236,7 +291,10 @@ def test_confidence_is_a_probability(confidence):
     [
         ({"wrong": [0, 1]}, "of booleans"),
         ({"wrong": [True] * 11}, "between 0 and the number of rows"),
+        ({"wrong": [[True]]}, "one-dimensional"),
         ({"wrong": [True], "prior": (0, 1)}, "two positive numbers"),
+        ({"wrong": [True], "prior": (1, np.inf)}, "two positive numbers"),
+        ({"wrong": [True], "prior": (1, 1, 1)}, "two positive numbers"),
     ],
 )
 def test_sequences_that_are_refused(options, says):

@@ -13,7 +13,6 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 from fewlabel.assess.calibration import (
-    FEWEST_ROWS,
     Confidence,
     bounding_power,
     calibrated,
@@ -61,17 +60,33 @@ def test_least_power_lies_between_one_and_the_best(n: int, power: float, seed: i
     assert least >= min(1.0, best) - 0.02 or least < best < 1.0  # the cautious end
 
 
-@pytest.mark.parametrize(("highest", "stays"), [(0.98, False), (1.02, True)])
-def test_votes_stay_as_they_are_up_to_the_limit_of_the_likelihood_ratio(highest, stays):
-    """Votes of one size, right in 40 of 50 rows: limits of that share are limits of the power."""
+def limit_of_the_likelihood_ratio(low, high):
+    """Of the share of right rows, for 40 of 50."""
 
     def ratio(share):
         return 2 * (40 * np.log(0.8 / share) + 10 * np.log(0.2 / (1 - share)))
 
-    limit = brentq(lambda share: ratio(share) - chi2.ppf(0.95, 1), 0.8, 0.99)
-    vote = expit(logit(limit) / highest)
+    return brentq(lambda share: ratio(share) - chi2.ppf(0.95, 1), low, high)
+
+
+def power_of_votes(vote):
     votes, codes = np.tile([vote, 1 - vote], (50, 1)), np.repeat([0, 1], [40, 10])
-    assert (least_power(votes, codes) == 1.0) == stays
+    return least_power(votes, codes)
+
+
+@pytest.mark.parametrize(("highest", "stays"), [(0.98, False), (1.02, True)])
+def test_votes_stay_as_they_are_up_to_the_limit_of_the_likelihood_ratio(highest, stays):
+    """Votes of one size, right in 40 of 50 rows: limits of that share are limits of the power."""
+    limit = limit_of_the_likelihood_ratio(0.8, 0.99)
+    assert (power_of_votes(expit(logit(limit) / highest)) == 1.0) == stays
+
+
+@pytest.mark.parametrize("lowest", [0.988, 1.01, 1.5, 3.0])
+def test_underconfident_votes_get_the_lowest_power_that_is_not_contradicted(lowest):
+    limit = limit_of_the_likelihood_ratio(0.5, 0.8)
+    found = power_of_votes(expit(logit(limit) / lowest))
+    step = 2000 ** (1 / 499)  # of the grid from 0.01 to 20
+    assert found == 1.0 if lowest < 1 else lowest * 0.999 < found < lowest * step * 1.001
 
 
 def test_many_rows_find_the_power():
@@ -86,12 +101,30 @@ def test_many_rows_find_the_power():
 
 
 def test_too_few_rows_demand_nothing():
-    votes, codes = np.tile([0.6, 0.4], (FEWEST_ROWS, 1)), np.zeros(FEWEST_ROWS, dtype=int)
+    votes, codes = np.tile([0.6, 0.4], (10, 1)), np.zeros(10, dtype=int)
     assert bounding_power(votes, codes) > 1.0  # always right: underconfident
     assert bounding_power(votes[1:], codes[1:]) == 1.0
     one_hot = np.eye(2)[codes]
     assert for_bounds(one_hot, 1.0) is one_hot
     assert for_bounds(one_hot, 2.0)[0, 1] > 0.0
+
+
+def test_a_vote_of_zero_is_one_in_a_thousand():
+    np.testing.assert_allclose(calibrated(np.array([[1.0, 0.0]]), 1.0), [[1 / 1.001, 1e-3 / 1.001]])
+
+
+def test_powers_lie_between_a_hundredth_and_twenty():
+    """Votes that are right half the time deserve none; ones that are always right, the highest."""
+    one_hot, half = np.tile([1.0, 0.0], (400, 1)), np.repeat([0, 1], 200)
+    assert least_power(one_hot, half) == pytest.approx(0.01)
+    assert calibrated_by(one_hot, half) == pytest.approx(0.01, rel=1e-3)
+    assert calibration_power(one_hot, half) == pytest.approx(0.1, rel=1e-3)
+    weak, right = np.tile([0.51, 0.49], (1000, 1)), np.zeros(1000, dtype=int)
+    assert calibration_power(weak, right) == pytest.approx(20.0, rel=1e-3)
+    a = np.log(0.51 / 0.49)
+    drop = 1000 * np.log(expit(20 * a) / expit(np.array([19.3, 20.0]) * a))
+    assert drop[0] > 1.92 > drop[1]
+    assert 19.3 < least_power(weak, right) <= 20.0
 
 
 def test_overconfident_votes_get_the_cautious_end():
@@ -112,6 +145,14 @@ def test_mean_doubt_is_matched(n, n_classes, error, seed):
     found = match_confidence(votes, labels, error)
     doubt = 1 - found.of(votes, labels).mean()
     assert doubt == pytest.approx(error, abs=1e-6) or found.power > 50  # ties stay doubtful
+
+
+@pytest.mark.parametrize("log_powers", [(-5.0, -4.71875), (3.71875, 4.0)])
+def test_mean_doubt_is_matched_near_the_lowest_and_the_highest_power(log_powers):
+    votes, labels = np.array([[0.9, 0.1], [0.51, 0.49]]), np.array([0, 0])
+    between = Confidence(np.exp(np.mean(log_powers)))
+    error = 1 - between.of(votes, labels).mean()
+    assert match_confidence(votes, labels, error).power == pytest.approx(between.power)
 
 
 def test_labels_against_the_votes_have_the_smallest_doubt_there_is():
@@ -139,6 +180,15 @@ def test_confidence_is_the_scaled_vote_for_the_label():
     np.testing.assert_allclose(confidence.of(votes, np.array([1, 0])), expected)
     assert confidence.temperature == 0.5
     assert match_confidence(np.empty((0, 2)), np.empty(0, dtype=int), 0.1).power == 1.0
+
+
+def test_votes_for_other_class_shares_are_changed_before_they_are_scaled():
+    """0.8 · 0.5 to 0.2 · 3 is 2 to 3, squared 4 to 9; 0.5 · 0.5 to 0.5 · 3 is 1 to 6."""
+    confidence = Confidence(2.0, own=(0.5, 3.0))
+    votes = np.array([[0.8, 0.2], [0.5, 0.5]])
+    np.testing.assert_allclose(confidence.of(votes, np.array([0, 1])), [4 / 13, 36 / 37])
+    raised = confidence.label_proba(np.array([[1.0, 0.0]]))
+    np.testing.assert_allclose(raised, [[1 / (1 + 1e-6), 1e-6 / (1 + 1e-6)]])
 
 
 def test_smoothing_adds_rows_of_any_label():

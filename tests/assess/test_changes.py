@@ -18,6 +18,15 @@ def test_limits_are_possible_numbers_of_labels(n_changed):
     assert -n_changed <= gain.low < 0 < gain.value < gain.high <= n_changed
 
 
+def test_the_limits_are_those_of_the_formula():
+    """A share of mean 0.64 that varies as Beta(1.92, 1.08) does, of 58 labels out of 100."""
+    variance = 4 * 0.64 * 0.36 * (58 + 58**2 / 4)
+    far = 1.96 * np.sqrt(variance)
+    expected = 58 * 0.28, 58 * 0.28 - far, 58 * 0.28 + far
+    assert tuple(gain_of_changes(100)) == pytest.approx(expected)
+    assert gain_of_changes(1)[1:] == (-1, 1)  # no more labels than were changed
+
+
 def test_limits_hold_and_the_mean_is_right_where_changes_are_like_elsewhere():
     rng = np.random.default_rng(0)
     right = rng.beta(3 * 0.64, 3 * 0.36, 5_000)

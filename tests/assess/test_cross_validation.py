@@ -41,6 +41,13 @@ def test_stratified_folds_keep_class_shares():
         assert (np.abs(counts - expected) <= 1).all()
 
 
+def test_classes_of_as_many_rows_as_folds_are_in_every_fold():
+    y = np.array([0, 0, 0, 1, 1, 1, -1])
+    for seed in range(5):
+        for _, test in LabeledKFold(3, random_state=seed).split(np.zeros((7, 1)), y):
+            assert sorted(y[test]) == [0, 1]
+
+
 def test_classes_smaller_than_the_number_of_folds():
     y = np.array([0, 0, 1, 1, -1, -1, -1])
     folds = list(LabeledKFold(4, random_state=0).split(np.zeros((7, 1)), y))

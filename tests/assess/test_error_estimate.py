@@ -7,19 +7,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewlabel.assess.assessment import HeldOut, Transduction, assess, paper_bounds
-from fewlabel.assess.calibration import calibrated, calibrated_by
+from fewlabel.assess.assessment import HeldOut, SelfLearned, Transduction, assess, paper_bounds
+from fewlabel.assess.calibration import bounding_power, calibrated, calibrated_by
 from fewlabel.assess.error_estimate import ErrorEstimate, assess_labels
 from fewlabel.assess.limits import about_percent, kish_size, of_finite_population, share_limits
-from fewlabel.assess.out_of_sample import mix_held_out, out_of_sample_errors, wrong_rows
+from fewlabel.assess.out_of_sample import (
+    JudgedRows,
+    mix_held_out,
+    out_of_sample_errors,
+    wrong_rows,
+)
 from fewlabel.assess.prevalence import (
-    DRAWN_LIMITS,
     ClassShares,
+    check_priors,
+    labeled_shares,
     mixture_shares,
     prevalence_draws,
     sampled_prevalence,
     shifted,
+    with_shares,
 )
+from fewlabel.bounds.transductive import transductive_bound
 from tests import reference
 
 
@@ -73,24 +81,57 @@ def test_effective_rows():
     assert kish_size([5.0, 0.0, 0.0]) == pytest.approx(1)
     assert of_finite_population(40, 10**9) == pytest.approx(40)
     assert of_finite_population(40, 10) == pytest.approx(8)
+    assert of_finite_population(0, 10) == of_finite_population(7, 0) == 0.0
+    assert of_finite_population(0, 0) == kish_size([]) == 0.0
 
 
 # --- Q out of sample --------------------------------------------------------------------------
 
 
+def best(held_out, y):
+    """A rule that takes one voter, whose missing votes no other replaces."""
+    right = (held_out.argmax(axis=2) == y) & held_out.any(axis=2)
+    return np.eye(len(held_out))[right.sum(axis=1).argmax()]
+
+
 @settings(max_examples=20)
-@given(st.integers(2, 4), st.integers(2, 12), st.integers(2, 4), st.integers(0, 10**6))
-def test_out_of_sample_errors_are_those_of_every_resample(n_voters, n, n_classes, seed):
+@given(
+    st.integers(2, 4), st.integers(2, 12), st.integers(2, 4), st.sampled_from([gibbs, best]),
+    st.integers(0, 10**6),
+)  # fmt: skip
+def test_out_of_sample_errors_are_those_of_every_resample(n_voters, n, n_classes, rule, seed):
     rng = np.random.default_rng(seed)
     held_out, y = random_votes(rng, n_voters, n, n_classes), rng.integers(n_classes, size=n)
-    found = out_of_sample_errors(held_out, y, gibbs, n_resamples=15, random_state=seed)
+    found = out_of_sample_errors(held_out, y, rule, n_resamples=15, random_state=seed)
     draw = np.random.default_rng(seed)
     samples = [draw.integers(n, size=n) for _ in range(15)]
-    expected = reference.bootstrapped_errors(held_out, y, gibbs, samples)
+    expected = reference.bootstrapped_errors(held_out, y, rule, samples)
     outside = np.isfinite(expected)
     np.testing.assert_allclose(found[outside], expected[outside])
-    mixed = mix_held_out(held_out, gibbs(held_out, y))
+    mixed = mix_held_out(held_out, rule(held_out, y))
     np.testing.assert_array_equal(found[~outside], wrong_rows(mixed, y)[~outside])
+
+
+def test_a_row_that_every_resample_holds_is_judged_by_the_q_of_all_rows():
+    held_out = np.array([[[0.9, 0.1]], [[0.4, 0.6]]])
+    for y, wrong in ((0, 0.0), (1, 1.0)):  # the only row is in every sample
+        assert (
+            out_of_sample_errors(held_out, np.array([y]), lambda *_: np.array([0.5, 0.5])) == wrong
+        )
+
+
+def test_rows_without_a_vote_have_no_winner():
+    rows = JudgedRows(np.array([1, 0]), np.array([[0.3, 0.7], [0.0, 0.0]]), np.array([0.0, 1.0]))
+    assert rows.winner.tolist() == [1, -1]
+    assert rows.voted.tolist() == [True, False]
+
+
+def test_a_missing_vote_counts_as_equal_ones_unless_nobody_votes():
+    held_out = np.array([[[0.8, 0.2], [0.0, 0.0]], [[0.0, 0.0], [0.3, 0.7]]])
+    mixed = mix_held_out(held_out, np.array([0.5, 0.5]))
+    np.testing.assert_allclose(mixed, [[0.65, 0.35], [0.4, 0.6]])
+    alone = mix_held_out(held_out, np.array([1.0, 0.0]))
+    np.testing.assert_allclose(alone, [[0.8, 0.2], [0.0, 0.0]])
 
 
 def test_one_voter_is_judged_as_it_is():
@@ -104,11 +145,6 @@ def test_the_optimism_of_a_chosen_voter_is_corrected():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=60)
     held_out = np.eye(2)[rng.integers(2, size=(30, 60))]
-
-    def best(votes, y):
-        errors = (votes.argmax(axis=2) != y).mean(axis=1)
-        return np.eye(len(votes))[errors.argmin()]
-
     chosen = wrong_rows(mix_held_out(held_out, best(held_out, y)), y).mean()
     assert chosen < 0.4
     assert out_of_sample_errors(held_out, y, best).mean() == pytest.approx(0.5, abs=0.07)
@@ -129,6 +165,85 @@ def test_em_stops_where_a_step_changes_nothing(n_classes, seed):
     start = np.full(n_classes, 1 / n_classes)
     np.testing.assert_allclose(one, reference.mixture_step(start, confusion, said))
     assert found.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+def test_drawn_shares_are_those_of_drawn_confusion_matrices(n_classes):
+    """Each class has one row more, right as often as all are, one right and one wrong included."""
+    rng = np.random.default_rng(n_classes)
+    # The last of several classes is never predicted: a thousandth of a row.
+    y, predicted = rng.integers(n_classes, size=12), rng.integers(max(1, n_classes - 1), size=30)
+    held_out = np.where(rng.random(12) < 0.7, y, rng.integers(-1, n_classes, size=12))
+    right = (1 + sum(held_out == y)) / (2 + sum(held_out >= 0))
+    counts = np.full((n_classes, n_classes), (1 - right) / max(1, n_classes - 1))
+    for c in range(n_classes):
+        counts[c, c] = right
+    for label, vote in zip(y, held_out):
+        if vote >= 0:
+            counts[vote, label] += 1
+    draw = np.random.default_rng(5)
+    gamma = draw.gamma(np.stack([counts] * 4))
+    said = draw.dirichlet([max(1e-3, sum(predicted == c)) for c in range(n_classes)], size=4)
+    found = prevalence_draws(y, held_out, predicted, n_classes, n_draws=4, random_state=5)
+    for shares, matrix, mu in zip(found, gamma, said):
+        expected = np.full(n_classes, 1 / n_classes)
+        for _ in range(100):
+            expected = reference.mixture_step(expected, matrix / matrix.sum(axis=0), mu)
+        np.testing.assert_allclose(shares, expected)
+    assert prevalence_draws(y, held_out, predicted, n_classes).shape == (200, n_classes)
+
+
+def test_a_class_that_is_never_predicted_has_a_small_share():
+    confusion, said = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, 0.0])
+    np.testing.assert_array_equal(mixture_shares(confusion, said), said)
+    y, never = np.repeat([0, 1], 20), np.zeros(500, dtype=int)
+    draws = prevalence_draws(y, y, never, 2)
+    assert np.isfinite(draws).all()
+    assert draws[:, 1].mean() < 0.01
+
+
+def test_shares_of_few_labels_by_hand():
+    np.testing.assert_allclose(
+        labeled_shares(np.array([0, 0, 1]), 3), [2 / 3.5, 1 / 3.5, 0.5 / 3.5]
+    )
+    shares = ClassShares(votes=np.array([0.5, 0.25, 0.25]))
+    ratios = shares.ratios(np.array([0, 0, 0, 1, 2]))
+    np.testing.assert_allclose(ratios, [0.6 / 0.5, 0.2 / 0.25, 0.2 / 0.25])
+    assert ClassShares().ratios(np.array([0])) is None
+
+
+def test_given_shares_may_be_rounded_to_whole_percents():
+    classes = np.array(["a", "b", "c"])
+    np.testing.assert_allclose(check_priors([0.33, 0.33, 0.33], classes), [1 / 3] * 3)
+    np.testing.assert_allclose(
+        check_priors([0.34, 0.34, 0.33], classes), np.array([34, 34, 33]) / 101
+    )
+    for shares in ([0.33, 0.33, 0.32], [0.34, 0.34, 0.34]):
+        with pytest.raises(ValueError, match="sum to 1"):
+            check_priors(shares, classes)
+
+
+def test_votes_are_scaled_until_their_means_are_the_shares():
+    proba, shares = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]]), np.array([0.25, 0.75])
+    once = proba * shares / proba.mean(axis=0)
+    once /= once.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(with_shares(proba, shares, n_steps=1), once)
+    np.testing.assert_allclose(with_shares(proba, shares).mean(axis=0), shares, atol=1e-6)
+    assert np.isfinite(with_shares(np.array([[1.0, 0.0]]), shares)).all()  # nobody votes for it
+
+
+def test_prevalence_of_no_or_one_labelled_row():
+    """Without a second row predictions cannot be weighed: the plain mean, if there is one."""
+    none, predicted = np.empty(0, dtype=int), np.array([0, 1, 1, 1])
+    for value, low, high in sampled_prevalence(none, none, predicted, 2):
+        assert np.isnan(value)
+        assert (low, high) == (0.0, 1.0)
+    one = np.array([0])
+    found = sampled_prevalence(one, one, predicted, 2)
+    assert [share.value for share in found] == [1.0, 0.0]
+    assert found[1][1:] == pytest.approx(share_limits(0.0, of_finite_population(1, 4)))
+    two = np.array([0, 1])
+    assert sampled_prevalence(two, two, predicted[:0], 2)[0] == (0.5, 0.0, 1.0)  # no other row
 
 
 def test_prevalence_is_found_under_label_shift():
@@ -162,7 +277,7 @@ def test_limits_of_the_prevalence_hold(accuracy):
             for t in (y, truth)
         ]
         draws = prevalence_draws(y, said[0], said[1], 3)
-        low, high = np.quantile(draws, DRAWN_LIMITS, axis=0)
+        low, high = np.quantile(draws, [0.01, 0.99], axis=0)
         real = np.bincount(truth, minlength=3) / 500
         outside.append((real < low) | (real > high))
     assert np.mean(outside) < 0.1
@@ -175,7 +290,7 @@ def test_limits_of_each_class_are_those_of_its_own_draws():
     (held_out, first), said = (0.7 * np.eye(3)[codes] + 0.1 for codes in voted), voted[1]
     found = assess_labels(held_out, y, first, said, labels="per class").error.prevalence
     draws = prevalence_draws(y, held_out.argmax(axis=1), said, 3)
-    low, high = np.quantile(draws, DRAWN_LIMITS, axis=0)
+    low, high = np.quantile(draws, [0.01, 0.99], axis=0)
     np.testing.assert_allclose([(s.low, s.high) for s in found], np.column_stack([low, high]))
     known = ClassShares(table=np.array([0.6, 0.3, 0.1]))
     told = assess_labels(held_out, y, first, said, labels="per class", class_shares=known)
@@ -258,8 +373,42 @@ def test_confidence_agrees_with_the_estimate():
     truth, votes = simulated(rng, 600)
     predicted = votes[60:].argmax(axis=1)
     found = assess_labels(votes[:60], truth[:60], votes[60:], predicted)
-    doubt = 1 - found.confidence.of(votes[60:], predicted).mean()
+    doubt, cautious = (
+        1 - rule.of(votes[60:], predicted).mean() for rule in (found.confidence, found.cautious)
+    )
     assert doubt == pytest.approx(found.error.value, abs=1e-6)
+    # A fifth of the way to the upper limit.
+    assert cautious == pytest.approx(0.8 * doubt + 0.2 * found.error.high, abs=1e-6)
+
+
+@pytest.mark.parametrize("labels", ["random", "per class"])
+def test_without_a_judged_row_nothing_is_known_and_one_is_enough(labels):
+    first, predicted = np.tile([0.9, 0.1], (5, 1)), np.zeros(5, dtype=int)
+    y, held_out = np.array([0, 1]), np.array([[0.8, 0.2], [0.3, 0.7]])
+    none = assess_labels(held_out, y, first, predicted, labels=labels, sample=y < 0)
+    assert np.isnan(none.error.value)
+    assert (none.error.low, none.error.high, none.error.n) == (0.0, 1.0, 0)
+    assert none.confidence.power == 1.0
+    assert (none.cautious.of(first, predicted) < none.confidence.of(first, predicted)).all()
+    one = assess_labels(held_out, y, first, predicted, labels=labels, sample=y < 1)
+    assert one.error.n == 1
+    assert 0 < one.error.low < one.error.value < one.error.high < 1
+
+
+def test_recall_is_what_held_out_votes_find_of_a_class():
+    """Rows without a vote do not count; the classifier learned from a tenth more rows."""
+    y = np.array([0, 0, 0, 0, 1, 1, 2])
+    winner = np.array([0, 0, 1, 0, 1, 0, 2])
+    held_out = 0.7 * np.eye(3)[winner] + 0.1
+    held_out[[3, 6]] = 0.0
+    first, predicted = np.tile([0.5, 0.3, 0.2], (9, 1)), np.array([0, 1] * 4 + [0])
+    found = assess_labels(held_out, y, first, predicted, trained_share=0.9).error
+    for share, wrong, n in zip(found.recall, (1 / 3, 1 / 2), (3, 2)):
+        value = 1 - 0.9**0.4 * wrong
+        assert share == pytest.approx((value, *share_limits(value, n)))
+    for nothing in (found.recall[2], found.per_class[2]):  # no row judged, no row labelled
+        assert np.isnan(nothing.value)
+        assert (nothing.low, nothing.high) == (0.0, 1.0)
 
 
 def test_the_estimate_is_the_mean_of_what_is_known():
@@ -359,18 +508,23 @@ def test_class_shares_of_the_labels_do_not_matter_per_class():
     assert np.mean(inside) >= 0.85
 
 
-def test_limits_per_class_are_wider_as_the_prevalence_is_not_known():
+@pytest.mark.parametrize("counts", [(20, 10), (20, 1)])
+def test_limits_per_class_are_wider_as_the_prevalence_is_not_known(counts):
     """Its variance is added: the errors of the classes are weighted by shares that are drawn."""
     rng = np.random.default_rng(6)
-    y, truth = np.repeat([0, 1], [20, 10]), (rng.random(500) < 0.3).astype(int)
+    y, truth = np.repeat([0, 1], counts), (rng.random(500) < 0.3).astype(int)
     said = [np.where(rng.random(len(t)) < 0.9 - 0.4 * t, t, 1 - t) for t in (y, truth)]
+    said[0][-1] = 0  # wrong, also if it is the only row of its class
     held_out, first = (0.7 * np.eye(2)[codes] + 0.15 for codes in said)
     found = assess_labels(held_out, y, first, said[1], labels="per class").error
     draws = prevalence_draws(y, said[0], said[1], 2)
     wrong = [(said[0] != y)[y == c].mean() for c in (0, 1)]
     shares, spread = draws.mean(axis=0), found.value * (1 - found.value)
-    rows = kish_size(np.repeat(shares / [20, 10], [20, 10])) + 2
-    rows = spread / (spread / rows + np.var(draws @ wrong))
+    rows = kish_size(np.repeat(shares / counts, counts))
+    proba = shifted(calibrated(first, calibrated_by(held_out, y)), shares / np.bincount(y) * len(y))
+    doubt = 1 - proba[np.arange(500), said[1]].mean()
+    assert found.value == pytest.approx((rows * (shares @ wrong) + 20 * doubt + 1.2) / (rows + 24))
+    rows = spread / (spread / (rows + 2) + np.var(draws @ wrong))
     expected = share_limits(found.value, of_finite_population(rows, 500))
     assert (found.low, found.high) == pytest.approx(expected)
 
@@ -383,4 +537,50 @@ def test_without_unlabelled_rows_nothing_is_stated_and_votes_stay_as_they_are():
     assert paper.bound is None
     found = assess(paper, rows)
     assert np.isnan(found.error.value)
-    assert paper.power == found.promise.power == 1.0
+    assert (found.error.low, found.error.high, found.error.n) == (0.0, 1.0, 0)
+    assert paper.power == found.promise.power == found.promise.rule.power == 1.0
+    assert found.confidence.shape == (0,)
+
+
+def a_fit(label_proba="supervised", **held_out):
+    """Underconfident votes, 40 of them held out."""
+    truth, votes = simulated(np.random.default_rng(11), 240, accuracy=0.9)
+    rows = Transduction(votes[40:], calibrated(votes[40:], 2.0), label_proba)
+    return HeldOut(votes[None, :40], truth[:40], **held_out), rows
+
+
+def test_the_bound_of_a_fit_is_the_tight_one_for_calibrated_votes():
+    held_out, rows = a_fit()
+    found = paper_bounds(held_out, rows)
+    assert found.power == bounding_power(held_out.votes[0], held_out.y) > 1.0
+    np.testing.assert_allclose(found.label_proba, calibrated(rows.initial, found.power))
+    tight, loose = (
+        transductive_bound(rows.votes, found.label_proba, tight=tight) for tight in (True, False)
+    )
+    assert found.bound.risk == tight.risk < loose.risk
+    current = paper_bounds(*a_fit("current"))
+    assert current.power == 1.0
+    assert current.label_proba is not None
+    np.testing.assert_array_equal(current.label_proba, rows.votes)
+
+
+def test_known_class_shares_change_votes_before_and_after_calibration():
+    shares = ClassShares(table=np.array([0.5, 0.3, 0.2]), votes=np.array([0.2, 0.4, 0.4]))
+    held_out = HeldOut(np.full((1, 4, 3), 1 / 3), np.array([0, 0, 1, 2]), class_shares=shares)
+    before, after = held_out.shifts(3)
+    np.testing.assert_allclose(before, [0.5 / 0.2, 0.25 / 0.4, 0.25 / 0.4])
+    np.testing.assert_allclose(after, [0.5 / 0.5, 0.3 / 0.25, 0.2 / 0.25])
+    assert HeldOut(held_out.votes, held_out.y).shifts(3) == (None, None)
+
+
+def test_a_fit_is_judged_by_what_all_of_it_gets_wrong_if_that_is_known():
+    held_out, rows = a_fit(trained_share=0.8)
+    errors = (np.arange(40) < 13).astype(float)
+    whole = assess(paper_bounds(held_out, rows), rows, self_learned=SelfLearned(errors, 0.9))
+    first = assess(paper_bounds(held_out, rows), rows)
+    given = held_out.votes, held_out.y, rows.initial, rows.labels
+    expected = assess_labels(*given, errors=errors, trained_share=0.9)
+    assert whole.error == expected.error
+    assert first.error == assess_labels(*given, trained_share=0.8).error
+    default = HeldOut(held_out.votes, held_out.y)
+    assert assess(paper_bounds(default, rows), rows).error == assess_labels(*given).error

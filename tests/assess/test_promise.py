@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from fewlabel import SelfLearningClassifier
 from fewlabel.assess.accept import accept_threshold, acceptance_steps
 from fewlabel.assess.calibration import Confidence
-from fewlabel.assess.promise import Promise
+from fewlabel.assess.error_estimate import ErrorEstimate
+from fewlabel.assess.limits import Share
+from fewlabel.assess.promise import Promise, error_from_dict
 
 
 def promise_with(confidence, max_error=0.05):
@@ -55,6 +58,42 @@ def test_steps_that_fit_into_a_file_are_not_thinned_out():
     promise = promise_with(np.random.default_rng(0).beta(8, 1, 999))
     assert len(promise.steps) == 999
     np.testing.assert_array_equal(through_json(promise).steps, promise.steps)
+
+
+def test_the_slack_is_that_of_rounding():
+    promise = promise_with([0.99, 0.9], 0.1)
+    assert promise.threshold() == 0.9
+    votes = np.array([[0.9, 0.1], [0.9 - 0.8e-12, 0.1 + 0.8e-12], [0.9 - 1.2e-12, 0.1 + 1.2e-12]])
+    assert promise.accepted(votes, np.zeros(3, dtype=int)).tolist() == [True, True, False]
+
+
+def test_estimates_travel_too():
+    shares = (Share(0.1, 0.05, 0.2), Share(0.3, 0.2, 0.4))
+    estimate = ErrorEstimate(0.1, 0.05, 0.2, 40, "random", shares, shares, shares, False, ("far",))
+    assert error_from_dict(json.loads(json.dumps(asdict(estimate)))) == estimate
+    nothing = error_from_dict({})
+    assert np.isnan(nothing.value)
+    assert (nothing.low, nothing.high, nothing.n) == (0.0, 1.0, 0)
+
+
+def test_without_rows_there_is_no_mean_doubt():
+    assert np.isnan(promise_with([]).mean_doubt)
+    assert promise_with([0.9, 0.8]).mean_doubt == pytest.approx(0.15)
+
+
+def test_votes_stay_as_they_are_and_five_percent_are_allowed_by_default():
+    steps = np.array([[0.0, 1.0], [0.05, 0.9], [0.08, 0.8]])
+    promise = Promise(Confidence(1.0), Confidence(1.0), steps)
+    assert promise.power == 1.0
+    assert promise.threshold() == promise.threshold(0.05) == 0.9
+
+
+@pytest.mark.parametrize("name", ["power", "max_error", "steps"])
+def test_promises_that_are_no_numbers_are_refused(name):
+    plain = promise_with([0.99, 0.9]).to_dict()
+    plain[name] = [[0.0, np.nan]] if name == "steps" else np.nan
+    with pytest.raises(ValueError, match="promise"):
+        Promise.from_dict(plain)
 
 
 def test_nothing_can_be_accepted():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,9 +22,16 @@ from fewlabel import (
     bounds_of_rows,
     out_of_bag_votes,
 )
+from fewlabel.assess.assessment import HeldOut, PaperBounds, Transduction
 from fewlabel.assess.calibration import FEWEST_ROWS, calibrated
 from fewlabel.assess.held_out import can_be_judged, cross_fitted_votes, held_out_votes
-from fewlabel.assess.transduction_bounds import METHODS, estimate_mislabeling, gather
+from fewlabel.assess.transduction_bounds import (
+    METHODS,
+    Evidence,
+    estimate_mislabeling,
+    gather,
+    supervised_estimate,
+)
 from fewlabel.bounds.table import bounds_table
 
 
@@ -114,6 +123,41 @@ def test_few_labelled_rows_leave_votes_as_they_are(digits):
     np.testing.assert_array_equal(gather(model).label_proba, model.initial_votes_)
 
 
+@pytest.mark.parametrize("label_proba", ["supervised", "current"])
+def test_evidence_is_calibrated_if_asked_for(label_proba):
+    """One unlabelled row is enough; only initial votes are ever calibrated."""
+    initial, calibrated_, votes = (np.array([[p, 1 - p]]) for p in (0.6, 0.8, 0.9))
+    held_out = HeldOut(np.array([[[0.7, 0.3], [0.0, 0.0]]]), np.array([1, 0]))
+    fit = SimpleNamespace(
+        _transduction=Transduction(initial, votes, label_proba),
+        paper_bounds_=PaperBounds(held_out, 2.0, calibrated_, None),
+    )
+    assert gather(fit).label_proba is calibrated_
+    raw = gather(fit, calibrate=False)
+    assert raw.label_proba is (initial if label_proba == "supervised" else calibrated_)
+    assert raw.votes is votes
+    assert raw.y.tolist() == [1]  # nobody votes on the other row
+    assert raw.counts.tolist() == [[0, 1], [0, 0]]
+
+
+def test_soft_counts_are_held_out_ones_and_expected_ones():
+    proba = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.25, 0.5, 0.25]])
+    votes = np.eye(3)[[0, 1, 0]]
+    found = METHODS["soft"](Evidence(np.array([2, 0]), np.eye(3)[[1, 0]], proba, votes))
+    expected = [[0.75 + 1, 0.75, 0.5], [0.125, 0.75, 0.125 + 1], [0, 0, 0]]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_the_supervised_estimate_by_hand():
+    held_out = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    found = supervised_estimate(held_out, np.array([0, 0, 1]), 0.25)
+    assert (found.value, found.applies) == (2 / 3, True)
+    assert found.excess == pytest.approx(2 / 3 - 0.25)
+    one = supervised_estimate(held_out[:1], np.array([0]), None)
+    assert (one.value, one.applies, one.excess) == (0.0, True, None)
+    assert not supervised_estimate(held_out[:0], np.empty(0, dtype=int), None).applies
+
+
 @pytest.mark.parametrize("method", list(METHODS))
 def test_every_method_gives_a_mislabelling_matrix(fitted, digits, method):
     X, _, masked = digits
@@ -191,6 +235,15 @@ def test_true_labels_where_a_missing_value_marks_unlabelled_rows(digits, marker)
     error = np.mean(clf.transduction_[hidden] != y[hidden])
     bound = clf.bounds(X, target, y_true=y)[0]
     assert bound.value - bound.excess == pytest.approx(error)
+
+
+def test_one_true_label_is_enough(fitted, digits):
+    X, y, masked = digits
+    truth = np.full(len(y), -1)
+    row = np.flatnonzero((masked == -1) & (fitted.transduction_ != y))[0]
+    truth[row] = y[row]
+    bound = fitted.bounds(X, masked, y_true=truth)[0]
+    assert bound.value - bound.excess == 1.0
 
 
 def test_a_true_class_that_fit_has_not_seen_is_an_error_of_the_vote(fitted, digits):
@@ -304,8 +357,9 @@ def test_bad_input_is_an_error_that_says_what(fitted, digits):
     ):
         with pytest.raises(ValueError, match=message):
             fitted.bounds(X, masked, y_true=truth)
-    with pytest.raises(ValueError, match="fitted on"):
-        fitted.bounds(X[:50], masked[:50])
+    for rows in ((X[:50], masked[:50]), (X[:50], None), (None, masked[:50]), (None, masked % 9)):
+        with pytest.raises(ValueError, match="fitted on"):
+            fitted.bounds(*rows)
     with pytest.warns(UserWarning, match="no unlabelled row"):
         everything = SelfLearningClassifier(GaussianNB()).fit(X, y)
     assert np.isnan(everything.error_.value)

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewlabel.assess.audit_draws import check_drawn, one_dimensional
 from fewlabel.assess.audit_limits import (
-    Limits,
     audit_confidence_sequence,
     check_confidence,
     check_counts,
@@ -109,8 +108,8 @@ class Audit:
         check_confidence(confidence)
         flags = np.asarray(wrong, dtype=bool)
         check_counts(rows, len(flags), int(flags.sum()))
-        limits = _limits(rows, flags, confidence, plan)
-        return cls(rows, len(flags), int(flags.sum()), limits.high, confidence, plan, what)
+        most_wrong = _most_wrong(rows, flags, confidence, plan)
+        return cls(rows, len(flags), int(flags.sum()), most_wrong, confidence, plan, what)
 
     @property
     def at_most(self) -> float:
@@ -176,13 +175,12 @@ class Audit:
         return text
 
 
-def _limits(rows: int, wrong: NDArray[np.bool_], confidence: float, plan: Plan) -> Limits:
+def _most_wrong(rows: int, wrong: NDArray[np.bool_], confidence: float, plan: Plan) -> int:
     if plan == "fixed":
-        return hypergeometric_limits(rows, len(wrong), int(wrong.sum()), confidence=confidence)
+        return hypergeometric_limits(rows, len(wrong), int(wrong.sum()), confidence=confidence).high
     if len(wrong) == 0:
-        return Limits(0, rows)
-    low, high = audit_confidence_sequence(rows, wrong, confidence=confidence)
-    return Limits(int(low[-1]), int(high[-1]))
+        return rows
+    return int(audit_confidence_sequence(rows, wrong, confidence=confidence)[1][-1])
 
 
 def percent_up(share: float) -> str:

@@ -204,9 +204,7 @@ def _thresholds(sure: Floats, n_audited: int, max_error: float, delta: float) ->
     for start, threshold in enumerate(grid[:-1]):
         rows = int((sure >= threshold).sum())
         checked = _probably_checked(n, rows, n_audited)
-        if checked >= tolerated and excludes(
-            rows, checked, tolerated, allowed_wrong(rows, max_error) + 1, delta
-        ):
+        if excludes(rows, checked, tolerated, allowed_wrong(rows, max_error) + 1, delta):
             return grid[start:]
     return grid[-1:]
 
@@ -214,5 +212,5 @@ def _thresholds(sure: Floats, n_audited: int, max_error: float, delta: float) ->
 def _probably_checked(n: int, rows: int, n_audited: int) -> int:
     """About so many of the audited rows at least fall among ``rows``, with a probability of 0.9."""
     share = rows / n
-    variance = n_audited * share * (1.0 - share) * (n - n_audited) / max(n - 1, 1)
+    variance = n_audited * share * (1.0 - share) * (n - n_audited) / (n - 1)
     return max(0, math.floor(n_audited * share - _DEVIATIONS * math.sqrt(variance)))

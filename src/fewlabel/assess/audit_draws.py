@@ -89,7 +89,7 @@ def _random_order(n: int, size: int, rng: np.random.Generator) -> Ints:
         _, first = np.unique(drawn, return_index=True)
         if len(first) >= size:
             return drawn[np.sort(first)[:size]]
-        more = [rng.integers(n, size=_BLOCK) for _ in range(-(-len(drawn) // _BLOCK))]
+        more = [rng.integers(n, size=_BLOCK) for _ in range(len(drawn) // _BLOCK)]
         drawn = np.concatenate([drawn, *more])
 
 

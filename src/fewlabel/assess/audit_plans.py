@@ -194,12 +194,12 @@ def stopping_distribution(rows: int, wrong: int, stops: Ints) -> Floats:
     Exact: the number of wrong ones found is a Markov chain, and ends where it meets ``stops``.
     """
     last = int(stops[-1])
-    tolerated = np.searchsorted(stops, np.arange(last + 1), side="right") - 1
     reached = np.zeros(last + 1)
+    tolerated = np.searchsorted(stops, np.arange(len(reached)), side="right") - 1
     alive, first = np.ones(1), 0  # probabilities of `first`, `first` + 1, … wrong ones so far
     for t in range(1, last + 1):
         found = first + np.arange(len(alive))
-        chance = np.clip((wrong - found) / (rows - t + 1), 0.0, 1.0)
+        chance = (wrong - found) / (rows - t + 1)  # beyond [0, 1] only where `alive` is 0
         step = np.append(alive * (1.0 - chance), 0.0)
         step[1:] += alive * chance
         done = max(0, int(tolerated[t]) - first + 1)
@@ -209,7 +209,7 @@ def stopping_distribution(rows: int, wrong: int, stops: Ints) -> Floats:
         if likely.size == 0:
             reached[t:] = reached[t]
             break
-        alive, first = alive[likely[0] : likely[-1] + 1], first + int(likely[0])
+        alive, first = alive[likely.min() : likely.max() + 1], first + int(likely.min())
     return reached
 
 

@@ -227,7 +227,8 @@ def assess_labels(
     n_judged = len(judged.rows.y)
     if n_judged == 0:
         unknown = ErrorEstimate(float("nan"), 0.0, 1.0, 0, assumes)
-        return Assessment(unknown, Confidence(1.0), match_confidence(first, predicted, 1.0))
+        cautious = match_confidence(first, predicted, 1.0)
+        return Assessment(unknown, Confidence(1.0), cautious)
     n = kish_size(judged.weight)
     doubt = 1.0 - judged.seen * float(_of_label(judged.proba, predicted).mean())
     error = float(np.average(judged.rows.errors, weights=judged.weight)) * trained_share**_CURVE
@@ -345,7 +346,7 @@ def _of_label(proba: Floats, labels: Ints) -> Floats:
 def _with_variance(value: float, n: float, variance: float) -> float:
     """Effective rows after an independent variance is added to that of a share."""
     spread = value * (1.0 - value)
-    return spread / (spread / n + variance) if spread > 0 else n
+    return spread / (spread / n + variance)
 
 
 def class_errors(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -218,8 +218,7 @@ class LabelSums:
         truth = None
         for sums in truths:
             truth = sums if truth is None else truth + sums
-        return replace(
-            parts[0],
+        return cls(
             counts=np.sum([part.counts for part in parts], axis=0),
             confidence=np.sum([part.confidence for part in parts], axis=0),
             lowest=np.min([part.lowest for part in parts], axis=0),

@@ -60,7 +60,7 @@ def share_limits(value: float, n: float, *, level: float = 0.95) -> tuple[float,
     >>> round(low, 3), round(high, 3)
     (0.016, 0.113)
     """
-    if n <= 0 or not np.isfinite(value):
+    if not np.isfinite(value):
         return 0.0, 1.0
     tail, k = (1.0 - level) / 2.0, value * n
     low = float(beta.ppf(tail, k, n - k + 1.0)) if k > 0 else 0.0
@@ -97,7 +97,8 @@ def of_finite_population(n: float, population: int) -> float:
     >>> of_finite_population(100, 100)
     50.0
     """
-    return n * population / (n + population) if n > 0 and population > 0 else 0.0
+    total = n + population
+    return n * population / total if total else 0.0
 
 
 def about_percent(value: float) -> str:

@@ -58,7 +58,7 @@ def mixture_shares(confusion: ArrayLike, said: ArrayLike, *, n_steps: int = 100)
     [0.875, 0.125]
     """
     C, mu = np.asarray(confusion, dtype=np.float64), np.asarray(said, dtype=np.float64)
-    shares = np.full(C.shape[:-2] + C.shape[-1:], 1.0 / C.shape[-1])
+    shares = np.ones_like(mu)  # all alike; a step makes them sum to 1
     for _ in range(n_steps):
         joint = C * shares[..., None, :]
         explained = joint / np.maximum(joint.sum(axis=-1, keepdims=True), 1e-300)
@@ -218,12 +218,11 @@ def sampled_prevalence(
     >>> [round(share.value, 2) for share in sampled_prevalence(y, y, predicted, 2)]
     [0.5, 0.5]
     """
-    n, n_unlabeled = len(y), len(predicted)
     found = []
     for c in range(n_classes):
-        given, voted, others = y == c, held_out == c, predicted == c
-        value, n_effective = _powered_mean(given * 1.0, voted * 1.0, others * 1.0)
-        found.append(share(value, of_finite_population(n_effective, n_unlabeled) if n else 0.0))
+        given, voted, others = (np.where(v == c, 1.0, 0.0) for v in (y, held_out, predicted))
+        value, n_effective = _powered_mean(given, voted, others)
+        found.append(share(value, of_finite_population(n_effective, len(predicted))))
     return tuple(found)
 
 
@@ -234,7 +233,7 @@ def _powered_mean(given: Floats, voted: Floats, others: Floats) -> tuple[float, 
         return float(given.mean()) if n else float("nan"), float(n)
     covariance = np.cov(given, voted)
     tuned = covariance[0, 1] / (covariance[1, 1] * (1 + n / n_others)) if covariance[1, 1] else 0.0
-    power = float(np.clip(tuned, 0.0, 1.0))
+    power = max(0.0, float(tuned))  # below 1: a difference of two shares
     value = float(given.mean() + power * (others.mean() - voted.mean()))
     value = min(max(value, 0.0), 1.0)
     spread = value * (1.0 - value)

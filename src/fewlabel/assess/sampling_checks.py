@@ -126,8 +126,8 @@ def check_sampling(
     is_labeled = np.arange(len(rows)) < len(one)
     auc, z = told_apart(rows, is_labeled, random_state)
     z_columns = np.abs(mann_whitney_z(rows, is_labeled))
-    p_columns = np.minimum(1.0, 2.0 * norm.sf(z_columns) * len(columns))
-    p_columns[~_varied(rows, min(len(one), len(two)))] = 1.0
+    p_columns = 2.0 * norm.sf(z_columns) * len(columns)
+    p_columns[~_varied(rows, min(len(one), len(two)))] = np.inf
     p_value = float(min(1.0, 2.0 * min(norm.sf(z), p_columns.min(initial=1.0))))
     if p_value >= LEVEL:
         return SamplingCheck(True, auc, p_value, (), notes)
@@ -146,7 +146,7 @@ def class_notes(y: Ints) -> tuple[str, ...]:
     >>> class_notes(np.array([0, 0, 1, 1]))
     ()
     """
-    alone = int((np.bincount(y) == 1).sum()) if len(y) else 0
+    alone = int((np.bincount(y) == 1).sum())
     if alone <= 1 or alone / len(y) < _OFTEN_ALONE:
         return ()
     return (
@@ -228,7 +228,7 @@ def _varied(rows: Floats, n_smaller: int) -> NDArray[np.bool_]:
     ordered = np.sort(rows, axis=0)
     length = np.ones(rows.shape[1])
     commonest = np.ones(rows.shape[1])
-    for above, below in zip(ordered[1:], ordered[:-1]):
+    for above, below in zip(ordered[1:], ordered):
         length = np.where(above == below, length + 1.0, 1.0)
         np.maximum(commonest, length, out=commonest)
     return (1.0 - commonest / len(rows)) * n_smaller >= _FEWEST_ODD
