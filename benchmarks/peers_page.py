@@ -139,12 +139,17 @@ def sentence(found: Records, ours: str) -> str:
         sorted({r[key] for r in complete}) for key in ("dataset", "seed", "per_class")
     )
     text = (
-        f"**How accurate?** With {' or '.join(map(str, sizes))} labels a class it is right on "
+        f"**How accurate?** With {_listed(sizes)} labels a class it is right on "
         f"{_short(means[ours])} of the unlabelled rows, {', '.join(beside[:-1])} and {beside[-1]} "
         f"(mean of {len(sets)} data sets, {_count(len(splits))} each, all at "
         "their defaults; [`make peers`](docs/peers.md))."
     )
     return fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    *others, last = map(str, sizes)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _count(splits: int) -> str:
