@@ -353,6 +353,6 @@ def _cost(lines: list[Line]) -> Iterator[str]:
         "\nProcessor seconds of `fit` at the defaults on the whole data set (one split, seed "
         f"{lines[0]['seed']}), one thread, both votes alternately in processes of their own; sets "
         "with few rows three times, of which this is the median. Learning two metrics again in the "
-        "round costs most where rows are many and columns few (Letter, Pendigits). MNIST pays for a "
-        "sample of 20,000 rows that carries the graphs, which all rows did before.\n"
+        "round costs most where rows are many and columns few (Letter, Pendigits). MNIST pays for "
+        "a sample of 20,000 rows that carries the graphs, which all rows did before.\n"
     )
