@@ -298,7 +298,8 @@ def test_scales_from_sums_are_those_of_all_rows(parts):
 
 
 def test_scales_of_sparse_rows():
-    rows = sparse.random(200, 6, 0.3, format="csr", random_state=0)
+    some = sparse.random(200, 6, 0.3, format="csr", random_state=0)
+    rows = sparse.hstack([some, sparse.csr_matrix((200, 1))], format="csr")  # one column of zeros
     sums = ColumnSums.of(rows[:90]) + ColumnSums.of(rows[90:])
     scalers = {"standard": StandardScaler(with_mean=False), "range": RangeScaler()}
     for scaling, scaler in scalers.items():

@@ -116,7 +116,7 @@ def test_how_a_family_is_fed(
     name, scaling, calibrated, refitted, sparse, learns_from, held_out_rows
 ):
     """The table of docs/mixed_vote.md, and the families that are not among the default ones."""
-    family = (FAMILIES | OPTIONAL)[name]
+    family = families_of(name)[0]
     assert (family.scaling, family.calibrated, family.refitted) == (scaling, calibrated, refitted)
     assert (family.sparse, family.learns_from) == (sparse, learns_from)
     assert family.held_out_rows == held_out_rows

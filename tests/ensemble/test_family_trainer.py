@@ -306,9 +306,12 @@ def test_expected_seconds_grow_as_the_family_says(monkeypatch):
     monkeypatch.setattr(workbench, "TRIED_ROWS", 14)
     bench = FamilyTrainer(X, CODES, 3, seed=0)
     growth, known = len(X) / (len(LABELED) + 14), FAMILIES | OPTIONAL
-    seconds = {n: bench._expected_seconds(known[n], 60) for n in ("lda", "spreading", "svm")}
+    names = "lda", "spreading", "spreading_lda", "svm"
+    seconds = {n: bench._expected_seconds(known[n], 60) for n in names}
     assert seconds["lda"] == pytest.approx(1 + N_FOLDS + growth)
     assert seconds["spreading"] == pytest.approx(growth**2 + N_FOLDS + growth**2)
+    # The graph of a learned metric is made again in a round.
+    assert seconds["spreading_lda"] == pytest.approx(2 * growth**2 + N_FOLDS + growth**2)
     assert seconds["svm"] == pytest.approx(1 + N_FOLDS + growth * 60 / len(LABELED))
     # The labelled rows are always trained on: it is never quicker than with those alone.
     assert bench._expected_seconds(known["svm"], 15) == pytest.approx(1 + N_FOLDS + growth)
