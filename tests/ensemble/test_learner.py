@@ -143,3 +143,34 @@ def test_a_family_that_is_left_out_has_no_weight_and_takes_no_time():
     assert 0 <= record.seconds < 10
     assert ours._seconds == [record.seconds]
     assert told[0]["training"] == "A"
+
+
+# --- votes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("refitted", "graph", "most", "asked"),
+    [
+        (True, False, 30, 1),  # ten rows of three classes are kept
+        (True, False, 29, 2),
+        (True, True, 29, 1),  # neighbours are looked for once
+        (False, False, 29, 1),
+    ],
+)
+def test_a_voter_is_asked_once_if_its_votes_can_be_kept(refitted, graph, most, asked, monkeypatch):
+    monkeypatch.setattr("fewlabel.ensemble.learner._MOST_KEPT", most)
+    every, calls = np.arange(30.0).reshape(10, 3), []
+
+    def vote(voter, family, rows):
+        calls.append(len(rows))
+        return every[rows]
+
+    trainer = SimpleNamespace(n_classes=3, codes=np.arange(10), vote=vote)
+    family = SimpleNamespace(name="a", refitted=refitted, graph=graph)
+    ours = MixedVoteLearner([family], trainer, 3.0, None, 100, print)
+    model = SimpleNamespace(weights=[1.0], estimators=[SimpleNamespace(name="a")])
+    for rows in ([1, 4], [2, 2, 0]):
+        view = RowView(every, np.array(rows))
+        np.testing.assert_array_equal(ours.votes(model, view), every[rows])
+    assert len(calls) == asked
+    assert sum(calls) == (10 if asked == 1 else 5)

@@ -34,7 +34,8 @@ from fewlabel.selection.training_set import TrainingSet
 # have little, so that it counts beside the heaviest, too.
 _LEAST_WEIGHT = 0.01
 _LEAST_RELATIVE = 0.1
-# Votes of a voter that is trained again are kept up to so many cells (80 MB).
+# Votes of a voter that is trained again are kept up to so many cells (80 MB); those of a graph
+# always, because it takes long to look for the neighbours of all rows.
 _MOST_KEPT = 10_000_000
 
 
@@ -141,7 +142,8 @@ class MixedVoteLearner:
 
     def _votes_of(self, voter: Voter, family: Family, rows: Ints) -> Floats:
         n = len(self.trainer.codes)
-        if family.refitted and n * self.trainer.n_classes > _MOST_KEPT:
+        quick = family.refitted and not family.graph
+        if quick and n * self.trainer.n_classes > _MOST_KEPT:
             return self.trainer.vote(voter, family, rows)
         if id(voter) not in self._kept:
             self._kept[id(voter)] = voter, self.trainer.vote(voter, family, np.arange(n))
