@@ -202,6 +202,31 @@ def whole_session(page: Page) -> None:
     assert complaints == []
 
 
+def test_an_answer_is_stored_while_the_phase_changes(page: Page):
+    """The page fetches the row of the other phase just when somebody answers."""
+    page.js(
+        """
+        const fetch = window.fetch;
+        window.fetch = async (address, options) => {
+          if (address === "/api/state" && !window.told) {
+            window.told = true;
+            const state = await (await fetch(address)).json();
+            return new Response(JSON.stringify({ ...state, phase: "another" }));
+          }
+          if (address === "/api/next" && window.told && !window.asked) {
+            window.asked = true;
+            await new Promise((done) => setTimeout(done, 1000));
+          }
+          return fetch(address, options);
+        };
+        """
+    )
+    page.wait(lambda: page.js("return window.asked"), 20)
+    before = page.state()["labels"]
+    page.answer()
+    assert page.state()["labels"] == before + 1
+
+
 def test_untrusted_text_runs_nothing(page: Page):
     page.key("/")
     page.key(HOSTILE)

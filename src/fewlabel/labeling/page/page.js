@@ -9,6 +9,7 @@ sessionStorage.setItem("tab", tab);
 let card = null;
 let classes = [];
 let waiting = false;
+let fetching = Promise.resolve();  // the row of another phase: an answer waits for it
 let start = { notes: [] };
 let phase = "label";
 let offline = false;
@@ -74,11 +75,12 @@ async function refresh() {
       const changed = state.phase !== phase;
       phase = state.phase;
       if (changed || !waiting) {
-        await once(async () => {
+        fetching = once(async () => {
           const next = (await ask("next")).card;
           // A row that is being answered stays, with what was typed.
           if (next?.row !== card?.row || next?.why !== card?.why) show(next);
         });
+        await fetching;
       }
       if (changed && phase === "check") {
         say(`${el("feedback").textContent} Now the check: the labels are final, and rows are drawn at `
@@ -97,9 +99,11 @@ async function refresh() {
   ].filter(Boolean));
 }
 
-function answer(kind, label) {
+async function answer(kind, label) {
+  const shown = card;
+  await fetching;
   return once(async () => {
-    if (!card) return;
+    if (!card || card !== shown) return;
     const sent = { row: card.row, kind, label, comment: el("comment").value,
       reveal: el("reveal").checked };
     const told = await ask("answer", sent);
