@@ -209,13 +209,6 @@ class MetricSpreadingClassifier(SemiSupervisedClassifier):
         """Label distributions of new rows, from those of their neighbours in the metric."""
         return self._checked_scores(X)
 
-    def respread(self, y: Any) -> Self:
-        """A classifier for other labels of the same rows, in the metric and graph of this one."""
-        other = copy.copy(self)
-        other.spreading_ = self.spreading_.respread(y)
-        other.classes_ = other.spreading_.classes_
-        return other
-
 
 def local_spreading(
     n_neighbors: int = 10, n_components: int | None = None, **params: Any
