@@ -43,6 +43,7 @@ from fewlabel.tables.model_archive import (
     read_archive,
     write_archive,
 )
+from fewlabel.tables.model_checks import checked
 from fewlabel.tables.model_files import TableModel, load_model, save_model
 from support.cli_tools import environment
 
@@ -166,8 +167,10 @@ def test_a_mixed_vote_comes_back_as_it_was(mixed: FewLabelClassifier, saved_mixe
 def test_a_mixed_vote_is_saved_once(mixed: FewLabelClassifier, saved_mixed: Path):
     """Rows that the first and the final vote share stand in the file once, their graph never."""
     graphs = [voter.model for voter in mixed.estimator_.estimators if voter.transductive]
-    first = [voter.model for voter in mixed.initial_estimator_.estimators]
-    points = [getattr(graph, "spreading_", graph)._points for graph in graphs]
+    before = [v.model for v in mixed.initial_estimator_.estimators if v.transductive]
+    points, first = (
+        [getattr(graph, "spreading_", graph)._points for graph in of] for of in (graphs, before)
+    )
     assert len({p.shape for p in points}) == len(points) >= 4
     with zipfile.ZipFile(saved_mixed) as archive:
         shapes = []
@@ -177,7 +180,7 @@ def test_a_mixed_vote_is_saved_once(mixed: FewLabelClassifier, saved_mixed: Path
                     shapes.append(np.load(member, allow_pickle=False).shape)
         assert {Path(name).suffix for name in archive.namelist()} == {".json", ".npy"}
     # A metric that was learned again has points of its own.
-    expected = [1 if any(graph is model for model in first) else 2 for graph in graphs]
+    expected = [1 if any(p is known for known in first) else 2 for p in points]
     assert [shapes.count(p.shape) for p in points] == expected
     assert sorted(expected) == [1, 1, 2, 2]
 
@@ -696,3 +699,15 @@ def test_something_that_is_no_file(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe.skops")
     with pytest.raises(UserError, match="no ordinary file"):
         load_model(tmp_path / "pipe.skops")
+
+
+@pytest.mark.parametrize("bad", [np.array([1.0, -1e200]), csr_array([[0.0, 1e200]])])
+def test_numbers_that_cannot_be_calculated_with_are_refused(bad):
+    """Their squares are infinite, so that votes would be NaN."""
+    with pytest.raises(ValueError, match="numbers too large to calculate with"):
+        checked({"estimators": [bad]})
+
+
+def test_missing_and_infinite_numbers_may_be_in_a_model():
+    kept = np.array([np.nan, np.inf, -1e150])
+    assert checked([kept, np.array(["1e200"])])[0] is kept

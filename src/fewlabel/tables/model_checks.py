@@ -19,6 +19,7 @@ from fewlabel.network.classifier import PriorNetworkClassifier
 from fewlabel.tables.packed_trees import PackedTrees, can_be_packed, pack, unpack
 
 _MOST_JOBS = 1_024
+_LARGEST = 1e150  # the square of a larger number is infinite, and so are votes
 
 
 def rebuilt(
@@ -82,6 +83,8 @@ def checked(value: Any) -> Any:
             _require(part.weights is None, "weights that did not come with fewlabel")
         if issparse(part):
             _check_sparse(part)
+        if isinstance(part, np.ndarray):
+            _check_size(part)
         if isinstance(part, (RandomForestClassifier, ExtraTreesClassifier)):
             return _with_trees(part)
         return part
@@ -137,10 +140,18 @@ def _check_svc(machine: SVC) -> None:
         _has(getattr(machine, name), np.float64, (0,), "probabilities")
 
 
+def _check_size(array: Any) -> None:
+    """That numbers can be calculated with; NaN and infinity are for who uses them to judge."""
+    if array.dtype == np.float64:  # smaller types hold no such numbers
+        too_large = (np.abs(array) > _LARGEST) & np.isfinite(array)
+        _require(not bool(too_large.any()), "numbers too large to calculate with")
+
+
 def _check_sparse(matrix: Any) -> None:
     _require(isinstance(matrix, (csr_array, csr_matrix)), "a sparse matrix")
     _require(matrix.data.dtype.kind in "fiub", "a sparse matrix")
     matrix.check_format(full_check=True)
+    _check_size(matrix.data)
 
 
 def _has(array: Any, dtype: Any, shape: tuple[int, ...], what: str) -> None:
