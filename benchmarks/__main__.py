@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import _page
 
-SECTIONS = ["search", "self_learning", "max_train", "cbounds"]
+SECTIONS = ["search", "self_learning", "max_train", "cbounds", "neighbours"]
 """Modules of this package with TITLE, NOTE and ``measure(quick) -> list of rows (dicts)``."""
 
 

@@ -764,10 +764,10 @@ def local_spreading_limit(X, y, n_classes, *, k, alpha):
     return (1.0 - alpha) * np.linalg.solve(np.eye(n) - alpha * D @ W @ D, Y)
 
 
-def prefers_new_labels(known, votes, new_votes):
+def prefers_new_labels(votes, new_votes):
     difference = 0.0
-    for p, v, w in zip(known, votes, new_votes):
+    for v, w in zip(votes, new_votes):
         old, new = majority(v), majority(w)
         if old != new:
-            difference += (w[new] - w[old]) - (p[old] - p[new])
+            difference += (w[new] - w[old]) - 1.2 * (v[old] - v[new])
     return difference

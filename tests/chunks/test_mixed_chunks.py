@@ -162,14 +162,14 @@ def test_graphs_are_those_of_memory(tmp_path):
     clf = learner(voters=graphs).fit(X[:L], Y[:L], unlabeled=rows)
     same = learner(voters=graphs).fit(X, np.where(np.arange(len(X)) < L, Y, -1))
     votes = results(tmp_path / "labels")[[f"vote_{c}" for c in clf.classes_]].to_numpy()
-    np.testing.assert_allclose(votes, same.transduction_proba_[L:], rtol=0, atol=1e-12)
-    assert SAMPLE_ROWS == ANCHORS  # one size for memory, disk and cluster
+    np.testing.assert_allclose(votes, same.transduction_proba_[L:], rtol=0, atol=1e-7)
+    assert SAMPLE_ROWS <= ANCHORS  # up to there memory, disk and cluster have the same graphs
     # Also if the labelled rows do not come first in memory.
     given = np.sort(np.random.default_rng(0).permutation(len(X))[:L])
     order = np.insert(np.arange(L, len(X)), given - np.arange(L), np.arange(L))
     scattered = learner(voters=graphs).fit(X[order], np.where(order < L, Y[order], -1))
     found = scattered.transduction_proba_[order >= L]
-    np.testing.assert_allclose(votes, found, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(votes, found, rtol=0, atol=1e-7)
 
 
 def test_frames_of_single_precision_stay_so(tmp_path):

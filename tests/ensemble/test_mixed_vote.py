@@ -81,7 +81,7 @@ def test_q_is_the_gibbs_posterior_of_the_held_out_losses(fitted):
     held_out = fitted.initial_estimator_.evidence_.held_out
     losses = ((held_out - truth) ** 2).sum(axis=2).mean(axis=1) / 2
     q = gibbs_posterior(losses, n_labeled, inverse_temperature=5.0)
-    q = np.where(q < 0.01, 0, q)  # lighter voters are not asked
+    q = np.where(q < 0.03, 0, q)  # lighter voters are not asked
     np.testing.assert_allclose(fitted.posterior_.weights, q / q.sum())
     assert fitted.posterior_.kl == pytest.approx(kl_divergence(fitted.posterior_.weights))
 
@@ -153,7 +153,9 @@ def test_self_learning_teaches_the_families():
     assert after > before + 0.03
     assert clf.n_iter_ == 1
     first, last = clf.initial_estimator_.estimators, clf.estimator_.estimators
-    assert [a.model is b.model for a, b in zip(first, last, strict=True)] == [False, True]
+    assert [a.model is b.model for a, b in zip(first, last, strict=True)] == [False, False]
+    # Pseudo-labels spread on the graph that is there.
+    assert first[1].model.graph_ is last[1].model.graph_
 
 
 def test_a_family_that_is_not_refitted_keeps_its_votes(monkeypatch):
@@ -441,6 +443,7 @@ def test_large_data_is_timed_first(monkeypatch):
     iris, labels = load_iris(return_X_y=True)
     target = np.where(np.arange(150) % 5 == 0, labels, -1)
     monkeypatch.setattr(family_trainer, "ALWAYS_FAST", 100)
+    monkeypatch.setattr(family_trainer, "ROWS_A_SECOND", 0)
     monkeypatch.setattr(
         family_trainer.FamilyTrainer,
         "_expected_seconds",

@@ -1,10 +1,12 @@
 """Graphs of nearest neighbours, and how labels spread on them.
 
-Neighbours are found exactly by scikit-learn, by an inverted index of faiss where that pays.
+Among few points neighbours are found exactly; among many by an inverted index, that of faiss if it
+is installed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 from weakref import ref
@@ -17,11 +19,14 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
 from fewlabel._core.arrays import Bools, Floats, Ints
+from fewlabel._core.targets import UNLABELED
+from fewlabel.baselines._cells import Cells
 
-MANY_POINTS = 15_000
+MANY_POINTS = 5_000
 """Points from which on an approximate search pays."""
 _MOST_FEATURES_OF_A_TREE = 6  # beyond, comparing all pairs is faster than a tree of boxes
 _LEAST_SCALE = 1e-12
+_COLUMNS = 64  # of sources that spread at once: memory stays that of few classes
 _MOST_CELLS = 50_000_000  # of sparse rows that may be made dense
 _PROBED = 0.08  # share of the lists of an inverted index that a search looks into
 
@@ -61,14 +66,14 @@ def nearest(
 
     Notes
     -----
-    With ``faiss`` installed and at least ``MANY_POINTS`` dense points the search is approximate: it
-    finds nearly all of the neighbours in a fraction of the time.
+    Among ``MANY_POINTS`` dense points or more the search is approximate: it finds nearly all of the
+    neighbours in a fraction of the time.
     """
     n = points.shape[0]
     k = max(min(k, n - (queries is None)), 1)
-    if n >= MANY_POINTS and not issparse(points) and find_spec("faiss") is not None:
-        return _by_inverted_index(points, k, queries)
     tree = not issparse(points) and points.shape[1] <= _MOST_FEATURES_OF_A_TREE
+    if n >= MANY_POINTS and not issparse(points) and not tree:
+        return _by_index(points, k, queries, n_jobs)
     index = NearestNeighbors(
         n_neighbors=k, algorithm="kd_tree" if tree else "brute", n_jobs=n_jobs
     ).fit(points)
@@ -76,31 +81,38 @@ def nearest(
     return distances, positions
 
 
-def _by_inverted_index(points: Any, k: int, queries: Any) -> tuple[Floats, Ints]:
-    index, own = _inverted_index(points), queries is None
-    asked = np.ascontiguousarray(points if own else queries, dtype=np.float32)
-    squares, found = index.search(asked, k + own)
+def _by_index(points: Any, k: int, queries: Any, n_jobs: int | None) -> tuple[Floats, Ints]:
+    own = queries is None
+    distances, found = _index_of(points, n_jobs)(points if own else queries, k + own)
     if own:  # the row itself is found first, or a twin of it
-        n = len(asked)
-        itself = found == np.arange(n)[:, None]
+        itself = found == np.arange(len(found))[:, None]
         itself[~itself.any(axis=1), -1] = True
-        squares, found = squares[~itself].reshape(n, k), found[~itself].reshape(n, k)
-    missing = found < 0  # fewer rows in the lists looked into: the nearest once more
+        shape = len(found), k
+        distances, found = distances[~itself].reshape(shape), found[~itself].reshape(shape)
+    missing = ~np.isfinite(distances)  # fewer rows in the cells looked into: the nearest once more
     found = np.where(missing, found[:, :1], found)
-    squares = np.where(missing, squares[:, :1], squares)
-    return np.sqrt(np.maximum(squares, 0.0)).astype(np.float64), np.maximum(found, 0)
+    return np.where(missing, distances[:, :1], distances), found
 
 
+Search = Callable[[Any, int], tuple[Floats, Ints]]
 # The last index, with a weak reference to its points: rows are asked about in many blocks.
 _last: dict[str, tuple[Any, Any]] = {}
 
 
-def _inverted_index(points: Any) -> Any:
+def _index_of(points: Any, n_jobs: int | None) -> Search:
+    """The search among these points by an inverted index."""
+    of, search = _last.get("index", (None, None))
+    if search is not None and of() is points:
+        return search
+    by_faiss = find_spec("faiss") is not None
+    search = _faiss_search(points) if by_faiss else Cells(points, n_jobs=n_jobs).search
+    _last["index"] = ref(points), search
+    return search
+
+
+def _faiss_search(points: Any) -> Search:
     import faiss
 
-    of, index = _last.get("index", (None, None))
-    if of is not None and of() is points:
-        return index
     rows = np.ascontiguousarray(points, dtype=np.float32)
     n, d = rows.shape
     n_lists = int(np.sqrt(n))
@@ -109,8 +121,13 @@ def _inverted_index(points: Any) -> Any:
     index.train(rows[:: max(1, n // (40 * n_lists))])
     index.add(rows)
     index.nprobe = max(8, int(_PROBED * n_lists))
-    _last["index"] = ref(points), index
-    return index
+
+    def search(queries: Any, k: int) -> tuple[Floats, Ints]:
+        squares, found = index.search(np.ascontiguousarray(queries, dtype=np.float32), k)
+        distances = np.sqrt(np.maximum(squares, 0.0)).astype(np.float64)
+        return np.where(found < 0, np.inf, distances), np.maximum(found, 0)
+
+    return search
 
 
 def local_edges(
@@ -175,14 +192,53 @@ def spread_faster(
     for iteration in range(1, max_iter + 1):
         F += step
         residual -= step
-        residual += alpha * (S @ step)
-        if np.abs(residual).sum() <= limit:
+        change = S @ step
+        change *= alpha
+        residual += change
+        if np.abs(residual, out=change).sum() <= limit:
             return np.maximum(F, 0.0), iteration, True
         following = 1.0 / (2.0 / alpha - ratio)
         step *= following * ratio
-        step += (2.0 * following / alpha) * residual
+        step += np.multiply(residual, 2.0 * following / alpha, out=change)
         ratio = following
     return np.maximum(F, 0.0), max_iter, False
+
+
+def one_hot(codes: Ints, n_classes: int) -> Floats:
+    """A row of zeros for unlabelled rows."""
+    Y = np.zeros((len(codes), n_classes))
+    labeled = codes != UNLABELED
+    Y[labeled, codes[labeled]] = 1.0
+    return Y
+
+
+def spread_in_blocks(
+    solve: Callable[[Any], Any], n: int, rows: Ints, columns: Ints, n_columns: int
+) -> Floats:
+    """Scores at rows that are sources themselves, a few columns at a time.
+
+    Parameters
+    ----------
+    solve : callable
+        From sources, in single precision, to scores.
+    n : int
+        Rows of the graph.
+    rows, columns : ndarray of int of shape (n_sources,)
+        Each source is 1 in its column; columns without any are left 0.
+    n_columns : int
+
+    Returns
+    -------
+    scores : ndarray of shape (n_sources, n_columns)
+    """
+    scores = np.zeros((len(rows), n_columns))
+    present = np.unique(columns)
+    for block in np.split(present, range(_COLUMNS, len(present), _COLUMNS)):
+        own = np.isin(columns, block)
+        sources = np.zeros((n, len(block)), dtype=np.float32)
+        sources[rows[own], np.searchsorted(block, columns[own])] = 1.0
+        scores[:, block] = solve(sources)[rows]
+    return scores
 
 
 def scales_of(distances: Floats) -> Floats:

@@ -27,6 +27,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
@@ -46,14 +47,17 @@ from fewlabel.baselines._graph import (
     local_edges,
     nearest,
     neighbour_graph,
+    one_hot,
     reached_rows,
     scales_of,
     spread,
     spread_faster,
+    spread_in_blocks,
 )
 
 _DENSE_MATRICES = 3  # n × n matrices that scikit-learn's LabelSpreading holds at its peak
 _LEAST_VARIANCE = 1e-6  # of a whitened component, relative to the largest
+_HELD_OUT_TOLERANCE = 1e-3
 _BATCH = 1024  # new rows whose similarities to all training rows are held at once
 
 
@@ -260,18 +264,24 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         self._require_graph("held_out_votes")
         labeled = np.flatnonzero(self._codes != UNLABELED)
         codes, n_classes = self._codes[labeled], len(self.classes_)
-        sources = np.zeros((len(self._codes), len(folds) + 1, n_classes))
         fold_of = np.full(len(labeled), len(folds))
         for fold, (_, test) in enumerate(folds):
             fold_of[test] = fold
-        sources[labeled, fold_of, codes] = 1.0
-        F = self._spread(self.graph_, sources.reshape(len(sources), -1))
-        F = F.reshape(sources.shape)[labeled]
-        total = F.sum(axis=1)
+        # A column for each class in each fold. Few digits will do: these votes only judge.
+        graph, tol = self.graph_.astype(np.float32), max(self.tol, _HELD_OUT_TOLERANCE)
+        scores_at_sources = spread_in_blocks(
+            lambda sources: self._spread(graph, sources, tol),
+            len(self._codes),
+            labeled,
+            fold_of * n_classes + codes,
+            (len(folds) + 1) * n_classes,
+        )
+        of_fold = scores_at_sources.reshape(len(labeled), len(folds) + 1, n_classes)
+        total = of_fold.sum(axis=1)
         votes = np.zeros((len(labeled), n_classes))
         for fold, (train, test) in enumerate(folds):
             known = class_prior(codes[train], n_classes)
-            scores = total[test] - F[test, fold]
+            scores = total[test] - of_fold[test, fold]
             votes[test] = distributions(self._weigh(scores, known * len(train)), known)
         return votes
 
@@ -297,21 +307,21 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
     def _spread_over(self, graph: sparse.csr_matrix, codes: Codes) -> Floats:
         n_classes = len(self.classes_)
         counts = np.bincount(codes[codes != UNLABELED], minlength=n_classes).astype(np.float64)
-        return self._weigh(self._spread(graph, _one_hot(codes, n_classes)), counts)
+        return self._weigh(self._spread(graph, one_hot(codes, n_classes), self.tol), counts)
 
-    def _spread(self, graph: sparse.csr_matrix, sources: Floats) -> Floats:
+    def _spread(self, graph: sparse.csr_matrix, sources: NDArray[Any], tol: float) -> NDArray[Any]:
         solve = spread_faster if self.kernel == "local" else spread
         scores, self.n_iter_, converged = solve(
             graph,
             sources,
             alpha=self.alpha,
             max_iter=self.max_iter,
-            tol=self.tol,
+            tol=tol,
         )
         if not converged:
             warnings.warn(
                 f"Label spreading stopped at max_iter={self.max_iter} before the scores changed by "
-                f"less than tol={self.tol}. Increase max_iter or tol, or decrease alpha.",
+                f"less than tol={tol}. Increase max_iter or tol, or decrease alpha.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -383,13 +393,6 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         proba : ndarray of shape (n_samples, n_classes)
         """
         return self._checked_scores(X)
-
-
-def _one_hot(codes: Codes, n_classes: int) -> Floats:
-    Y = np.zeros((len(codes), n_classes))
-    labeled = codes != UNLABELED
-    Y[labeled, codes[labeled]] = 1.0
-    return Y
 
 
 def _machine_gib() -> float:

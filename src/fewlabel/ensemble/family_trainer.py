@@ -46,6 +46,9 @@ TRIED_COLUMNS = 1_000
 ALWAYS_FAST = 20_000
 FEW_CELLS = 4_000_000
 """With no more rows and cells than this, every family is fast enough and none is timed."""
+ROWS_A_SECOND = 200
+CELLS_A_SECOND = 100_000
+"""Nor is a default family on a tall table with no more rows and cells for each second allowed."""
 
 _TEACHERS = frozenset(family.teacher for family in FAMILIES.values())
 _T = TypeVar("_T")
@@ -330,16 +333,21 @@ class FamilyTrainer:
         for most, number, what in limits:
             if most is not None and number > most:
                 return f"it is made for at most {most:,} {what}, not {number:,}"
-        if seconds is None or self._is_small():
+        if seconds is None or self._is_fast(family, seconds):
             return ""
         expected = self._expected_seconds(family, max_train)
         if expected > seconds:
             return f"it would take about {expected:.0f} s, more than the {seconds:.0f} s allowed"
         return ""
 
-    def _is_small(self) -> bool:
+    def _is_fast(self, family: Family, seconds: float) -> bool:
+        """Whether a trial would take longer than it may save."""
         n_cells: int = self.X.nnz if issparse(self.X) else self.X.size  # type: ignore[attr-defined]
-        return n_rows(self.X) <= ALWAYS_FAST and n_cells <= FEW_CELLS
+        n, n_columns = self.X.shape
+        if n <= ALWAYS_FAST and n_cells <= FEW_CELLS:
+            return True
+        tall = n <= ROWS_A_SECOND * seconds and n_columns <= TRIED_COLUMNS
+        return FAMILIES.get(family.name) is family and tall and n_cells <= CELLS_A_SECOND * seconds
 
     def _expected_seconds(self, family: Family, max_train: int) -> float:
         """Time of a fit, its cross-fitting and its votes, by a trial on few rows and columns."""
@@ -359,18 +367,19 @@ class FamilyTrainer:
         except CANNOT_LEARN:
             return 0.0  # the real fit will say what is wrong
         voted = perf_counter()
-        growth, more = n_rows(self.X) / len(rows), 1.0
+        growth, in_fit, in_votes = n_rows(self.X) / len(rows), 1.0, 1.0
         if voter.transductive:
             seen = self._seen(family, self.labeled, held_out=False)
-            more = (n_rows(self.X) if seen is None else len(seen)) / len(rows)
-        # A graph compares all pairs of its rows, a new row all of them.
-        in_fit = more**2 * (1 + family.refitted) if family.graph else more
+            in_fit = in_votes = (n_rows(self.X) if seen is None else len(seen)) / len(rows)
+        if family.graph:
+            # The more rows, the more cells are looked into. A learned metric is learned again.
+            in_fit, in_votes = in_fit**1.5 * (1 + bool(family.teacher)), 1.0
         # A machine over its support vectors votes more slowly the more rows it was trained on.
         if hasattr(voter.model, "support_vectors_"):
-            more = max(1.0, max_train / len(self.labeled))
+            in_votes = max(1.0, max_train / len(self.labeled))
         # Held-out fits see as few unlabelled rows as the trial.
         fits = (fitted - start) * (in_fit + N_FOLDS)
-        return wider * (fits + (voted - fitted) * growth * more)
+        return wider * (fits + (voted - fitted) * growth * in_votes)
 
 
 def _key(name: str, rows: Ints, codes: Ints, weight: Floats | None, held_out: bool) -> Any:

@@ -55,9 +55,10 @@ class FewLabelClassifier(SelfLearner):
         How sharply Q follows the held-out losses (half the Brier score), see
         :func:`fewlabel.gibbs_posterior`; 0: every family weighs the same.
     time_budget : float or None, default=600
-        Seconds that a family may take for its training, cross-fitting and votes. With more than
-        20,000 rows or four million cells a short trial estimates it, and slower families are left
-        out with a warning before they are begun. None: no limit.
+        Seconds that a family may take for its training, cross-fitting and votes. On large tables
+        (by default more than 120,000 rows, or 60 million cells in up to 1,000 columns) a short
+        trial estimates it, and slower families are left out with a warning before they are begun.
+        None: no limit.
     scoring : {"accuracy", "balanced"}, default="accuracy"
         What the vote is to be good at. "balanced": every class counts the same, however rare it is.
         Q is learned from balanced errors, and votes are for classes of equal shares.
@@ -99,7 +100,7 @@ class FewLabelClassifier(SelfLearner):
     Notes
     -----
     For rows of ``fit``, label spreading votes by its graph; for new rows, by the mean of their
-    nearest neighbours among the rows of ``fit``. With more than 20,000 unlabelled rows a sample of
+    nearest neighbours among the rows of ``fit``. With more than 100,000 unlabelled rows a sample of
     that size carries the graphs, and all others vote like new rows.
 
     References

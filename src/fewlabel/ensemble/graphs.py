@@ -17,16 +17,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.utils.extmath import randomized_svd
 
-from fewlabel._core.arrays import Floats
+from fewlabel._core.arrays import Floats, Ints
 from fewlabel._core.scikit import take_rows, validate_data
 from fewlabel._core.targets import UNLABELED
 from fewlabel.baselines import LabelSpreadingClassifier
 from fewlabel.baselines._base import Codes, SemiSupervisedClassifier
 from fewlabel.baselines._wide import WideLDA
 
-_LEAST_EIGENVALUE = 1e-9  # relative to the largest: directions in which class means do not differ
+_MANY_ROWS = 4_000
+_OVERSAMPLED = 10  # random vectors beside those that are wanted
+_LEAST_EIGENVALUE = 1e-9  # relative to the largest: directions that say nothing
 
 # --- metrics ---------------------------------------------------------------------------------
 
@@ -48,8 +49,8 @@ class LeafProximity(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     forest_ : fitted forest
-    components_ : ndarray of shape (n_nodes of all trees, n_components)
-        Zero for nodes that are no leaf.
+    components_ : ndarray of shape (n_leaves of all trees + 1, n_components)
+        The last row, of zeros, is that of leaves in which no row of ``fit`` is.
 
     References
     ----------
@@ -61,7 +62,7 @@ class LeafProximity(TransformerMixin, BaseEstimator):
         teacher: Any = None,
         *,
         n_trees: int = 100,
-        n_components: int = 30,
+        n_components: int = 100,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -73,6 +74,11 @@ class LeafProximity(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, codes: Codes) -> Self:
         """Train the trees on the labelled rows, find the singular vectors of all rows."""
+        self.fit_transform(X, codes)
+        return self
+
+    def fit_transform(self, X: Any, codes: Codes) -> Any:
+        """The same, and the coordinates of these rows."""
         self.forest_ = self.teacher
         if self.forest_ is None:
             labeled = np.flatnonzero(codes != UNLABELED)
@@ -82,26 +88,66 @@ class LeafProximity(TransformerMixin, BaseEstimator):
             self.forest_ = trees.fit(take_rows(X, labeled), codes[labeled])
         sizes = [tree.tree_.node_count for tree in self.forest_.estimators_]
         self._starts = np.cumsum([0, *sizes])
-        leaves = self._leaves(X)
-        most = min(self.n_components, min(leaves.shape) - 1)
-        # Random numbers for each leaf, not for each row: the order of the rows changes nothing.
-        _, _, components = randomized_svd(
-            leaves, most, n_iter=3, transpose=False, random_state=self.random_state
-        )
-        self.components_ = np.ascontiguousarray(components.T)
-        return self
+        nodes = self._nodes(X)
+        occupied = np.flatnonzero(np.bincount(nodes.ravel(), minlength=self._starts[-1]))
+        # The last place is that of the leaves in which no row of these is.
+        self._place = np.full(self._starts[-1], len(occupied), dtype=np.int32)
+        self._place[occupied] = np.arange(len(occupied))
+        leaves = self._indicators(nodes, len(occupied))
+        vectors = right_singular_vectors(leaves, self.n_components, random_state=self.random_state)
+        self.components_ = np.pad(vectors, [(0, 1), (0, 0)])
+        return leaves @ vectors
 
     def transform(self, X: Any) -> Floats:
         """Coordinates of rows."""
-        coordinates: Floats = self._leaves(X) @ self.components_
+        leaves = self._indicators(self._nodes(X), len(self.components_))
+        coordinates: Floats = leaves @ self.components_
         return coordinates
 
-    def _leaves(self, X: Any) -> sparse.csr_array:
-        columns = self.forest_.apply(X) + self._starts[:-1]
-        n, k = columns.shape
+    def _nodes(self, X: Any) -> Ints:
+        """The leaf of each row in each tree, numbered through all nodes of all trees."""
+        nodes: Ints = self.forest_.apply(X) + self._starts[:-1]
+        return nodes
+
+    def _indicators(self, nodes: Ints, n_places: int) -> sparse.csr_array:
+        n, k = nodes.shape
         starts = np.arange(0, n * k + 1, k)
-        ones = np.ones(n * k)
-        return sparse.csr_array((ones, columns.ravel(), starts), shape=(n, self._starts[-1]))
+        ones = np.ones(n * k, dtype=np.float32)
+        columns = self._place[nodes.ravel()]
+        return sparse.csr_array((ones, columns, starts), shape=(n, n_places))
+
+
+def right_singular_vectors(
+    matrix: sparse.csr_array, n_components: int, *, random_state: int
+) -> Floats:
+    """The first right singular vectors, by two steps of subspace iteration.
+
+    The last of them are not exact; label spreading needs distances only. It starts from random
+    numbers for each column, not for each row: the order of the rows changes nothing.
+
+    Returns
+    -------
+    vectors : ndarray of shape (n_columns, n_components)
+        Fewer if the matrix has fewer rows or columns.
+
+    References
+    ----------
+    .. [1] N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", SIAM
+       Review 53, 2011.
+    """
+    # Of many rows the last digits cost too much time.
+    dtype = np.float32 if matrix.shape[0] > _MANY_ROWS else np.float64
+    matrix = matrix.astype(dtype, copy=False)
+    most = min(matrix.shape) - 1
+    n_random = min(n_components + _OVERSAMPLED, most + 1)
+    rng = np.random.default_rng(random_state)
+    start = rng.standard_normal((matrix.shape[1], n_random), dtype=dtype)
+    basis = np.linalg.qr(matrix @ (matrix.T @ (matrix @ start)))[0]
+    vectors = matrix.T @ basis
+    values, rotation = np.linalg.eigh(vectors.T @ vectors)
+    first = np.argsort(values)[::-1][: min(n_components, most)]
+    first = first[values[first] > _LEAST_EIGENVALUE * values[first[:1]]]
+    return vectors @ (rotation[:, first] / np.sqrt(values[first]))
 
 
 class Discriminants(TransformerMixin, BaseEstimator):
@@ -197,8 +243,9 @@ class MetricSpreadingClassifier(SemiSupervisedClassifier):
         )
 
     def _fit(self, X: Any, codes: Codes) -> Floats:
-        self.metric_ = copy.copy(self.metric).fit(X, codes)
-        self.spreading_ = copy.copy(self.spreading).fit(self.metric_.transform(X), codes)
+        self.metric_ = copy.copy(self.metric)
+        points = self.metric_.fit_transform(X, codes)
+        self.spreading_ = copy.copy(self.spreading).fit(points, codes)
         return self.label_distributions_
 
     def _scores(self, X: Any) -> Floats:

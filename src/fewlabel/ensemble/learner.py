@@ -32,7 +32,7 @@ from fewlabel.selection.training_set import TrainingSet
 
 # A voter of less weight changes hardly a vote, and costs as much as any. Of many voters each may
 # have little, so that it counts beside the heaviest, too.
-_LEAST_WEIGHT = 0.01
+_LEAST_WEIGHT = 0.03
 _LEAST_RELATIVE = 0.1
 # Votes of a voter that is trained again are kept up to so many cells (80 MB); those of a graph
 # always, because it takes long to look for the neighbours of all rows.
@@ -99,7 +99,7 @@ class MixedVoteLearner:
         for voter in self._kept.keys() - used:
             del self._kept[voter]
         rows = RowView(training.X.table, self.trainer.unlabeled_at_random[:COMPARED_ROWS])
-        return kept_vote(previous, vote, self.scored_codes, lambda model: self.votes(model, rows))
+        return kept_vote(previous, vote, lambda model: self.votes(model, rows))
 
     def train_once(self, training: TrainingSet, previous: MixedVote | None) -> MixedVote:
         """The same, however a later round turns out."""

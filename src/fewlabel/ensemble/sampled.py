@@ -241,8 +241,7 @@ class SampledLearner:
         vote = learner.train_once(replace(training, X=RowView(trainer.X, at)), previous)
         if previous is not None:
             some = take_rows(self.sample, np.arange(min(COMPARED_ROWS, n_rows(self.sample))))
-            codes = learner.scored_codes
-            return kept_vote(previous, vote, codes, lambda model: self.votes(model, some))
+            return kept_vote(previous, vote, lambda model: self.votes(model, some))
         seconds = trainer.row_seconds
         timed = [
             record._replace(row_seconds=seconds.get(record.name, float("nan")))

@@ -27,7 +27,7 @@ from fewlabel.tables.allowed_types import ALLOWED, CLASSES, KEYS, LOADERS, TELL_
 from fewlabel.tables.model_checks import checked, with_packed_trees
 
 FORMAT = "fewlabel model"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 _MANIFEST = "fewlabel.json"
 _SCHEMA = "schema.json"
