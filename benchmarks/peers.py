@@ -147,12 +147,12 @@ def measure(trial: Trial, worker: Worker, folder: Path) -> dict[str, Any]:
     return record
 
 
-def run(trials: list[Trial], jobs: int) -> None:
+def run(trials: list[Trial], jobs: int, path: Path) -> None:
     """Append the trials that have no record yet, one entrant at a time in a process."""
-    done = {tuple(r[key] for key in Trial._fields) for r in records(RECORDS)}
+    done = {tuple(r[key] for key in Trial._fields) for r in records(path)}
     ahead = [trial for trial in trials if tuple(trial) not in done]
     by_entrant = [[t for t in ahead if t.entrant == name] for name in ENTRANTS]
-    with RecordWriter(RECORDS) as writer, ThreadPoolExecutor(jobs) as pool:
+    with RecordWriter(path) as writer, ThreadPoolExecutor(jobs) as pool:
 
         def one_entrant(own: list[Trial]) -> None:
             with tempfile.TemporaryDirectory() as folder:
@@ -202,18 +202,20 @@ def main() -> None:
     parser.add_argument("--entrants", default=";".join(ENTRANTS), help="names with ; between them")
     parser.add_argument("--per-class", default=",".join(map(str, PER_CLASS)))
     parser.add_argument("--splits", type=int, default=len(SEEDS))
+    parser.add_argument("--records", type=Path, default=RECORDS)
     parser.add_argument("--only", default=",".join(PACKAGES), help="environments to make")
     chosen = parser.parse_args()
     if chosen.action == "environments":
         return make_environments(chosen.only.split(","))
     if chosen.action == "page":
-        found = records(RECORDS)
+        found = records(chosen.records)
         peers_page.write_page(PAGE, found, OURS, SUPERVISED, len(ALL) * 30 * len(ENTRANTS))
         return put(README, "accuracy", peers_page.sentence(found, OURS[0]))
     sizes = [int(size) for size in chosen.per_class.split(",")]
     order = product(SEEDS[: chosen.splits], chosen.sets.split(","), sizes)
     names = chosen.entrants.split(";")
-    run([Trial(s, size, seed, e) for seed, s, size in order for e in names], chosen.jobs)
+    trials = [Trial(s, size, seed, e) for seed, s, size in order for e in names]
+    run(trials, chosen.jobs, chosen.records)
 
 
 if __name__ == "__main__":

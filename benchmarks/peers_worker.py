@@ -158,10 +158,9 @@ def _autogluon(X: Any, y: Any, seed: int) -> Any:
     train, rest = frame[y != -1].assign(label=y[y != -1]), frame[y == -1]
     with tempfile.TemporaryDirectory() as folder:
         predictor = TabularPredictor("label", path=folder, verbosity=0, problem_type="multiclass")
-        predictor.fit(train, time_limit=25)
-        predictor, proba = predictor.fit_pseudolabel(
-            pseudo_data=rest, return_pred_prob=True, time_limit=25
-        )
+        limits = {"time_limit": 25, "num_cpus": 1}
+        predictor.fit(train, **limits)
+        predictor, proba = predictor.fit_pseudolabel(rest, return_pred_prob=True, **limits)
         return proba.idxmax(axis=1).to_numpy()
 
 
