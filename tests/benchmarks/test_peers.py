@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,18 +29,45 @@ def test_a_worker_answers_and_an_error_of_an_entrant_is_told(tmp_path: Path) -> 
     worker.close()
 
 
-def test_the_page_compares_trials_that_all_finished(tmp_path: Path) -> None:
+def _race() -> list[dict[str, Any]]:
+    """Ten trials of which the SVM missed one, and an entrant that missed two."""
+    accuracies = {"mixed vote": 0.9, "SVM": 0.8, "TabPFN v1": 0.95}
     found = []
-    for dataset in ("iris", "wine", "digits"):
-        for name, accuracy in (("mixed vote", 0.9), ("SVM", 0.8)):
-            trial = {"dataset": dataset, "per_class": 4, "seed": 6_000, "entrant": name}
-            found.append({**trial, "accuracy": accuracy, "seconds": 0.1})
-    found[-1].pop("accuracy")
-    found[-1]["error"] = "over 60 s"
-    page = tmp_path / "peers.md"
-    peers_page.write_page(page, found, ("mixed vote",), ("SVM",))
-    text = page.read_text()
-    assert "2 trials that all of these finished" in text
+    for seed, (name, accuracy) in product(range(10), accuracies.items()):
+        trial = {"dataset": "iris", "per_class": 4, "seed": seed, "entrant": name}
+        failed = (name, seed) in {("SVM", 9), ("TabPFN v1", 0), ("TabPFN v1", 1)}
+        outcome = {"error": "over 60 s"} if failed else {"accuracy": accuracy, "seconds": 0.1}
+        found.append({**trial, **outcome})
+    return found
+
+
+def test_the_page_ranks_entrants_on_trials_that_all_of_them_finished() -> None:
+    text = peers_page.page(_race(), ("mixed vote",), ("SVM",))
+    assert "9 trials that all of these finished" in text
     assert "| SVM | labels | 0.800 |" in text
-    assert "| SVM | 1 | 3 | over 60 s |" in text
-    assert (tmp_path / "images" / "peers.svg").exists()
+    assert "| SVM | 1 | 10 | over 60 s |" in text
+
+
+def test_who_missed_many_trials_is_not_ranked_but_compared() -> None:
+    ranked, _, rest = peers_page.page(_race(), ("mixed vote",), ()).partition("Not among them")
+    assert "TabPFN v1" not in ranked
+    assert "labelled less than 90 % of the trials: TabPFN v1." in rest
+    assert "| TabPFN v1 | 8 | 1 | -0.050 |" in rest
+
+
+def test_the_page_says_where_the_mixed_vote_loses_and_what_its_families_did() -> None:
+    race = [{**r, "accuracy": 0.95} if r["entrant"] == "SVM" else r for r in _race()]
+    (loss,) = peers_page.losses(race, ("mixed vote",))
+    assert loss[:2] == ("iris", 4)
+    assert loss.best == "SVM"
+    families = {"forest": {"accuracy": 0.7}, "svm": {"accuracy": 0.96}}
+    cell = {"dataset": "iris", "per_class": 4, "seed": 0}
+    why = [{**cell, "families": families, "weights": {"forest": 0.6, "svm": 0.4}}]
+    text = peers_page.page(race, ("mixed vote",), (), None, why)
+    assert "| SVM with RBF kernel | 0.960 | 0.40 |" in text
+    assert "On 1 of 1 cells a family was as good" in text
+
+
+def test_the_picture_is_drawn(tmp_path: Path) -> None:
+    peers_page.draw(tmp_path / "images" / "peers.svg", _race(), ("mixed vote",))
+    assert "mixed vote" in (tmp_path / "images" / "peers.svg").read_text()
