@@ -59,7 +59,7 @@ ENVIRONMENT = {
 }
 """Entrants that do not run in the project's own environment."""
 
-OURS = ("mixed vote", "self-learning forest", "prior network")
+OURS = ("mixed vote", "self-learning forest")
 SUPERVISED = (
     "random forest", "extra trees", "gradient boosting", "logistic regression", "SVM", "TabPFN v1",
 )  # fmt: skip

@@ -64,7 +64,7 @@ def _left(n: int, planned: int | None) -> str:
     if planned is None or n >= planned:
         return ""
     return (
-        f" **The race is not over:** {planned:,} fits are planned (18 entrants, 10 splits, "
+        f" **The race is not over:** {planned:,} fits are planned (17 entrants, 10 splits, "
         f"4, 10 and 25 labels a class)."
     )
 

@@ -52,12 +52,6 @@ def _self_learning_forest(seed: int) -> Any:
     return SelfLearningClassifier(random_state=seed)
 
 
-def _network(seed: int) -> Any:
-    from fewlabel import PriorNetworkClassifier
-
-    return PriorNetworkClassifier(random_state=seed)
-
-
 def _random_forest(seed: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
@@ -136,7 +130,7 @@ def _tabpfn(seed: int) -> Any:
     from tabpfn import TabPFNClassifier
 
     folder = os.environ["FEWLABEL_TABPFN"]
-    return TabPFNClassifier(device="cpu", base_path=folder, N_ensemble_configurations=8, seed=seed)
+    return TabPFNClassifier(device="cpu", base_path=folder, seed=seed)
 
 
 def _assemble(X: Any, y: Any, seed: int) -> Any:
@@ -167,7 +161,6 @@ def _autogluon(X: Any, y: Any, seed: int) -> Any:
 ENTRANTS: dict[str, Entrant] = {
     "mixed vote": _semi_supervised(_mixed_vote),
     "self-learning forest": _semi_supervised(_self_learning_forest),
-    "prior network": _semi_supervised(_network),
     "self-training, forest": _semi_supervised(_self_training_forest),
     "self-training, SVM": _semi_supervised(_self_training_svm),
     "label spreading": _semi_supervised(_label_spreading),
