@@ -22,6 +22,7 @@ from unittest import mock
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from benchmarks import mixed_vote_page
@@ -34,6 +35,7 @@ from fewlabel.assess.held_out import CANNOT_LEARN
 from fewlabel.ensemble import kept_rounds
 from fewlabel.ensemble.families import FAMILIES, OPTIONAL, Family
 from fewlabel.ensemble.family_trainer import FamilyTrainer
+from fewlabel.ensemble.graphs import LeafProximity, MetricSpreadingClassifier, local_spreading
 from fewlabel.ensemble.learner import gibbs_weights, without_light_voters
 from fewlabel.ensemble.posterior import VoterVotes, gibbs_posterior, mix_votes
 from reproduction.datasets import load_dataset, mask_labels, paper_split
@@ -58,11 +60,52 @@ def _knn(seed: int, n_jobs: int | None) -> Any:
     return LabelSpreadingClassifier(random_state=seed, n_jobs=n_jobs)
 
 
+class SubspaceSpreading(MetricSpreadingClassifier):
+    """Label spreading on five graphs, each of a random half of the columns."""
+
+    def _fit(self, X: Any, codes: Ints) -> Floats:
+        rng = np.random.default_rng(self.spreading.random_state)
+        n = X.shape[1]
+        self.columns_ = [rng.permutation(n)[: (n + 1) // 2] for _ in range(5)]
+        self.graphs_ = [clone(self.spreading).fit(X[:, some], codes) for some in self.columns_]
+        return self.label_distributions_
+
+    @property
+    def label_distributions_(self) -> Floats:
+        """Votes for the rows of ``fit``."""
+        return np.mean([graph.label_distributions_ for graph in self.graphs_], axis=0)
+
+
+def _subspaces(seed: int, n_jobs: int | None) -> Any:
+    return SubspaceSpreading(None, local_spreading(n_components=50, random_state=seed))
+
+
+def _neighbours(k: int) -> Callable[[int, int | None], Any]:
+    return lambda seed, n_jobs: local_spreading(k, n_components=50, random_state=seed)
+
+
+def _leaf_neighbours(seed: int, n_jobs: int | None) -> Any:
+    return MetricSpreadingClassifier(LeafProximity(random_state=seed), local_spreading(20))
+
+
+TRIED = (
+    Family("knn", "label spreading, equal weights", _knn, "range", graph=True),
+    Family("knn_standard", "the same, standardised", _knn, "standard", graph=True),
+    Family("spreading_5", "label spreading, 5 neighbours", _neighbours(5), "range", graph=True),
+    Family("spreading_20", "label spreading, 20 neighbours", _neighbours(20), "range", graph=True),
+    Family(
+        "leaves_20",
+        "label spreading, forest proximity, 20 neighbours",
+        _leaf_neighbours,
+        graph=True,
+        teacher="extra_trees",
+    ),
+    Family("subspaces", "label spreading, five random subspaces", _subspaces, "range", graph=True),
+)
 CANDIDATES: dict[str, Family] = {
     **FAMILIES,
     **{name: OPTIONAL[name] for name in ("lda", "spreading_standard")},
-    "knn": Family("knn", "label spreading, equal weights", _knn, "range", graph=True),
-    "knn_standard": Family("knn_standard", "the same, standardised", _knn, "standard", graph=True),
+    **{family.name: family for family in TRIED},
 }
 """Families of today and those that were tried (docs/prior_network.md has the network)."""
 BEFORE = ("forest", "extra_trees", "svm", "lda", "semi_lda", "s3vm", "knn", "knn_standard")

@@ -57,7 +57,7 @@ class MixedVoteLearner:
     trainer : FamilyTrainer
         Of the rows of the fit, labelled or not.
     inverse_temperature : float
-        How sharply Q follows the held-out errors; 0: every family weighs the same.
+        How sharply Q follows the held-out losses; 0: every family weighs the same.
     time_budget : float or None
         Seconds that a family may take, see :class:`fewlabel.FewLabelClassifier`.
     max_train : int

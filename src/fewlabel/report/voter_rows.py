@@ -11,7 +11,7 @@ from fewlabel.assess.held_out import can_be_judged
 from fewlabel.report.words import count
 
 _HOW = {
-    "gibbs": "the weight falls exponentially with the held-out error",
+    "gibbs": "the weight falls exponentially with the held-out loss (Brier score)",
     "uniform": "all families weigh the same",
     "second-order": "the weights minimise the second-order bound",
     "c-bound": "the weights minimise the C-bound",
