@@ -64,7 +64,7 @@ def test_more_cells_are_looked_into_for_the_points_themselves():
         patch.setattr(_cells, "_PROBED", 2.0)
         many = index.search(POINTS, 10)[0][:50]
         assert index.search(POINTS[:50], 10)[0].sum() == few.sum()
-    assert (many <= few + 1e-9).all()
+    assert (many <= few + 1e-6).all()  # digits lost where squares cancel
     assert many.sum() < few.sum()
 
 

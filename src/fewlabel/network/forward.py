@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel.network.weights import Array, Block, Weights
+from fewlabel.network.weights import Array, Block, Weights, converted
 
 EPSILON = np.float32(1e-6)  # of the norms, as in training
 QUERY_BLOCK = 128
-"""Queries of one pass. Always so many, padded: then a row's votes do not depend on the others."""
+"""Queries of one pass."""
 _SCORE_BLOCK = 256  # rows whose attention scores are held at once
 
 Slots = NDArray[np.intp]
@@ -70,7 +71,7 @@ def read_context(weights: Weights, x: Array, present: Array, slots: Slots) -> tu
         mean anything.
     """
     shown = np.where(slots < 0, weights.classes, slots)
-    z = embed(weights, x, present) + weights.label[shown]
+    z: Array = embed(weights, x, present) + weights.label[shown]
     keys, values = [], []
     for block in weights.blocks:
         q, k, v = _project(block, z)
@@ -91,18 +92,28 @@ def read_context(weights: Weights, x: Array, present: Array, slots: Slots) -> tu
 def ask(weights: Weights, context: Context, x: Array, present: Array) -> Array:
     """Logits of the known classes for rows that are not in the context, block by block.
 
+    In double precision: in single precision the sixth digit of a row's votes would depend on where
+    it stands among the others, because libraries multiply the rows of a matrix in unlike ways.
+
     Returns
     -------
     logits : ndarray of shape (n_rows, n_known)
     """
-    logits = np.empty((len(x), len(context.known)), dtype=np.float32)
-    padded = np.zeros((QUERY_BLOCK, weights.features), dtype=np.float32)
+    weights, context = _weights_in_double(weights), converted(context, _in_double)
+    logits = np.empty((len(x), len(context.known)))
     for start in range(0, len(x), QUERY_BLOCK):
-        part = x[start : start + QUERY_BLOCK]
-        padded[: len(part)] = part
-        answer = _ask_block(weights, context, padded, present)
-        logits[start : start + len(part)] = answer[: len(part)]
+        part = slice(start, start + QUERY_BLOCK)
+        logits[part] = _ask_block(weights, context, x[part], present)
     return logits
+
+
+def _in_double(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype == np.float32 else array
+
+
+@lru_cache(maxsize=2)
+def _weights_in_double(weights: Weights) -> Weights:
+    return converted(weights, _in_double)
 
 
 def _ask_block(weights: Weights, context: Context, x: Array, present: Array) -> Array:
@@ -124,7 +135,7 @@ def embed(weights: Weights, x: Array, present: Array) -> Array:
     n = weights.features
     hidden = (x * scale) @ matrix[:n] + (present @ matrix[n:] + offset)
     np.maximum(hidden, 0.0, out=hidden)
-    return np.asarray(hidden @ weights.embed2[0] + weights.embed2[1], dtype=np.float32)
+    return np.asarray(hidden @ weights.embed2[0] + weights.embed2[1])
 
 
 def _project(block: Block, z: Array) -> tuple[Array, Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fewlabel.network.forward import Slots
-from fewlabel.network.weights import Array, Block, Weights
+from fewlabel.network.weights import Array, Block, Weights, converted
 
 QUERY_BLOCK = 2_048  # queries of one pass
 
@@ -123,14 +123,4 @@ class TorchPasses:
 def _tensors(weights: Weights, device: Any) -> Any:
     """The same weights with tensors of a device instead of arrays."""
     torch = import_module("torch")
-
-    def move(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return torch.as_tensor(value, device=device)
-        if isinstance(value, tuple):
-            return tuple(move(part) for part in value)
-        if isinstance(value, (Block, Weights)):
-            return type(value)(**{f.name: move(getattr(value, f.name)) for f in fields(value)})
-        return value
-
-    return move(weights)
+    return converted(weights, lambda array: torch.as_tensor(array, device=device))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import io
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float32]
+Array = NDArray[np.floating[Any]]
 
 PACKAGED = Path(__file__).with_name("prior_network.npz")
 CHECKSUM = "69d178581036e51d7e4c34e6ba76940c928f9eb431ac31aa2339033b3ef448e1"
@@ -80,6 +82,18 @@ def load_weights(path: str | Path | None = None) -> Weights:
     if path is None:
         return _load(PACKAGED, CHECKSUM)
     return _load(Path(path), None)
+
+
+def converted(value: Any, convert: Callable[[Any], Any]) -> Any:
+    """The same dataclass, list or tuple with other arrays in it."""
+    if isinstance(value, np.ndarray):
+        return convert(value)
+    if isinstance(value, (tuple, list)):
+        return type(value)(converted(part, convert) for part in value)
+    if is_dataclass(value):
+        parts = {f.name: converted(getattr(value, f.name), convert) for f in fields(value)}
+        return type(value)(**parts)  # type: ignore[misc]
+    return value
 
 
 @lru_cache(maxsize=2)
