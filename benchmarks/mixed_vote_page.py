@@ -239,7 +239,7 @@ def _ablation(lines: list[Line]) -> Iterator[str]:
     best = max(gains, key=gains.__getitem__)
     yield (
         f"\nThe most is brought by {titles[best]}, {gains[best]:+.4f}. It was measured after the"
-        " paper's splits had been used and is not taken in on the strength of these splits alone.\n"
+        " paper's splits had been used and is not taken in on the strength of these splits alone."
     )
     yield from _weights(lines)
 
