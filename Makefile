@@ -198,6 +198,11 @@ matrix: minimum  ## Run the tests of tables, models and mathematics with other v
 minimum: $(READY)  ## The same with the lowest versions that pyproject.toml declares
 	$(MAKE) versions NAME=minimum WITH="$$($(BIN)/python -m benchmarks.minimum_versions)"
 
+OPTIONAL_TESTS := tests/baselines tests/ensemble tests/network
+
+optional:  ## Run the tests of graphs and networks with faiss, TabICL and torch installed
+	$(MAKE) versions NAME=optional WITH="faiss-cpu tabicl torch" VERSION_TESTS="$(OPTIONAL_TESTS)"
+
 VERSION_TESTS ?= tests/_core tests/bounds tests/tables tests/encoding tests/cli/test_cli.py tests/assess tests/selection tests/ensemble tests/self_learning
 
 # polars 2 needs scikit-learn 1.9. Few examples of each property: what is asked is whether the
