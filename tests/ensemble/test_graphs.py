@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fewlabel import FewLabelClassifier, LabelSpreadingClassifier
 from fewlabel.assess.held_out import folds_of
-from fewlabel.baselines import _graph, label_spreading
+from fewlabel.baselines import _cells, _graph, label_spreading
 from fewlabel.baselines._graph import nearest
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.family_trainer import FamilyTrainer
@@ -233,7 +233,7 @@ def test_a_sample_carries_the_graph_and_others_vote_by_their_neighbours(family):
 # --- neighbours ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_features", [4, 30])
+@pytest.mark.parametrize("n_features", [8, 30])
 def test_the_index_finds_nearly_all_neighbours(n_features, monkeypatch):
     pytest.importorskip("faiss")
     rows = load_digits().data[:, 10 : 10 + n_features] + np.linspace(0, 0.1, 1797)[:, None]
@@ -252,7 +252,10 @@ def test_the_index_finds_nearly_all_neighbours(n_features, monkeypatch):
     assert np.median(again[0] / new_distances) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_results_do_not_depend_on_the_number_of_jobs():
+@pytest.mark.parametrize("many_points", [_graph.MANY_POINTS, 50])
+def test_results_do_not_depend_on_the_number_of_jobs(many_points, monkeypatch):
+    monkeypatch.setattr(_graph, "MANY_POINTS", many_points)  # 50: neighbours by an index
+    monkeypatch.setattr(_cells, "_POINTS_OF_A_CELL", 20)
     one = FewLabelClassifier(random_state=0).fit(X, CODES)
     two = FewLabelClassifier(random_state=0, n_jobs=2).fit(X, CODES)
     np.testing.assert_array_equal(two.posterior_.weights, one.posterior_.weights)
