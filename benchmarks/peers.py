@@ -151,13 +151,13 @@ def measure(trial: Trial, worker: Worker, folder: Path) -> dict[str, Any]:
 
 
 def run(trials: list[Trial], jobs: int, path: Path) -> None:
-    """Append the trials that have no record yet, one entrant at a time in a process."""
+    """Append the trials that have no record yet; each process fits a share of one entrant's."""
     done = {tuple(r[key] for key in Trial._fields) for r in records(path)}
     ahead = [trial for trial in trials if tuple(trial) not in done]
     by_entrant = [[t for t in ahead if t.entrant == name] for name in ENTRANTS]
     with RecordWriter(path) as writer, ThreadPoolExecutor(jobs) as pool:
 
-        def one_entrant(own: list[Trial]) -> None:
+        def one_worker(own: list[Trial]) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 worker = Worker(own[0].entrant)
                 for trial in own:
@@ -165,7 +165,8 @@ def run(trials: list[Trial], jobs: int, path: Path) -> None:
                     print(*trial, flush=True)
                 worker.close()
 
-        for finished in [pool.submit(one_entrant, own) for own in by_entrant if own]:
+        shares = [own[part::jobs] for own in by_entrant for part in range(jobs)]
+        for finished in [pool.submit(one_worker, share) for share in shares if share]:
             finished.result()
 
 
