@@ -72,7 +72,7 @@ def _points(name: str) -> tuple[Any, Any, int]:
 
 
 def _in_cells(points: Any) -> Any:
-    found = Cells(points).search(points, 11)[1]
+    found = Cells(points).search(points, points, 11)[1]
     others = found != np.arange(len(points))[:, None]
     others[others.all(axis=1), -1] = False  # a twin was found instead of the row itself
     return found[others].reshape(len(points), 10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -32,7 +34,7 @@ def test_neighbours_are_the_literal_ones_where_every_cell_is_looked_into(seed, n
         patch.setattr(_cells, "_FEWEST_PROBED", 9)
         index = Cells(points)
         assert 1 < len(index._cells) <= 9
-        distances, positions = index.search(queries, k)
+        distances, positions = index.search(points, queries, k)
     expected, which = literal_neighbours(points, queries, k)
     np.testing.assert_allclose(distances, expected, atol=1e-7)
     np.testing.assert_array_equal(positions, which)
@@ -46,7 +48,7 @@ def test_every_point_is_in_one_cell_and_none_is_empty():
 
 
 def test_nearly_all_neighbours_are_found_and_none_that_is_no_neighbour():
-    distances, positions = Cells(POINTS).search(POINTS, 11)
+    distances, positions = Cells(POINTS).search(POINTS, POINTS, 11)
     expected, which = literal_neighbours(POINTS, POINTS[:200], 11)
     assert (positions[:200, 0] == np.arange(200)).all()  # the row itself
     found = [len(np.intersect1d(a, b)) / 11 for a, b in zip(positions[:200], which)]
@@ -59,11 +61,11 @@ def test_nearly_all_neighbours_are_found_and_none_that_is_no_neighbour():
 
 def test_more_cells_are_looked_into_for_the_points_themselves():
     index = Cells(POINTS)
-    few = index.search(POINTS[:50], 10)[0]
+    few = index.search(POINTS, POINTS[:50], 10)[0]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_cells, "_PROBED", 2.0)
-        many = index.search(POINTS, 10)[0][:50]
-        assert index.search(POINTS[:50], 10)[0].sum() == few.sum()
+        many = index.search(POINTS, POINTS, 10)[0][:50]
+        assert index.search(POINTS, POINTS[:50], 10)[0].sum() == few.sum()
     assert (many <= few + 1e-6).all()  # digits lost where squares cancel
     assert many.sum() < few.sum()
 
@@ -71,10 +73,11 @@ def test_more_cells_are_looked_into_for_the_points_themselves():
 def test_twins_share_a_cell_and_what_is_missing_is_infinitely_far(monkeypatch):
     monkeypatch.setattr(_cells, "_POINTS_OF_A_CELL", 100)
     monkeypatch.setattr(_cells, "_FEWEST_PROBED", 1)
-    index = Cells(np.repeat(np.eye(3), [1, 2, 300], axis=0))
+    points = np.repeat(np.eye(3), [1, 2, 300], axis=0)
+    index = Cells(points)
     assert sorted(map(len, index._cells)) in ([3, 300], [1, 302], [2, 301], [1, 2, 300])
     own = next(members for members in index._cells if 0 in members)
-    distances, _ = index.search(np.eye(3)[:1], 5)
+    distances, _ = index.search(points, np.eye(3)[:1], 5)
     assert np.isinf(distances[0]).sum() == max(0, 5 - len(own))
 
 
@@ -88,12 +91,30 @@ def test_many_points_are_looked_for_in_cells(monkeypatch):
     assert np.median(distances / exact[0]) == pytest.approx(1.0, abs=1e-3)
     same = [len(np.intersect1d(a, b)) / 10 for a, b in zip(positions, exact[1])]
     assert np.mean(same) > 0.9
-    # Blocks of new rows ask the same index.
-    index = _graph._last["index"]
-    one, other = nearest(points, 10, POINTS[5_000:5_100]), nearest(points, 10, POINTS[5_100:5_200])
-    assert _graph._last["index"] is index
     both = nearest(points, 10, POINTS[5_000:5_200])
+    one, other = nearest(points, 10, POINTS[5_000:5_100]), nearest(points, 10, POINTS[5_100:5_200])
     np.testing.assert_array_equal(both[1], np.concatenate([one[1], other[1]]))
+
+
+def test_an_index_is_made_once_and_lives_as_long_as_its_points(monkeypatch):
+    made = []
+
+    def counted(points, **params):
+        made.append(len(points))
+        return Cells(points, **params)
+
+    monkeypatch.setattr(_graph, "find_spec", lambda name: None)
+    monkeypatch.setattr(_graph, "Cells", counted)
+    before = len(_graph._searches)
+    graphs = [POINTS[:5_000].copy(), POINTS[:5_500].copy()]
+    for queries in (None, POINTS[5_500:5_600], POINTS[5_600:5_700]):  # graphs vote in turns
+        for points in graphs:
+            nearest(points, 5, queries)
+    assert made == [5_000, 5_500]
+    assert len(_graph._searches) == before + 2
+    del points, graphs
+    gc.collect()
+    assert len(_graph._searches) == before
 
 
 def test_rows_whose_cells_hold_too_few_points_repeat_the_nearest(monkeypatch):

@@ -24,6 +24,7 @@ class Cells:
     Parameters
     ----------
     points : ndarray of shape (n_points, n_features)
+        They are not kept: every search is given them.
     n_jobs : int, optional
 
     Notes
@@ -42,7 +43,7 @@ class Cells:
             means.fit(some)
         cells = _by_value(means.predict(points), n_cells)
         occupied = [c for c, members in enumerate(cells) if len(members)]
-        self._points, self._n_jobs = points, n_jobs
+        self._n_jobs = n_jobs
         self._cells = [cells[c] for c in occupied]
         self._centres = self._among(means.cluster_centers_[occupied], _FEWEST_PROBED)
 
@@ -50,14 +51,14 @@ class Cells:
         k = min(k, len(points))
         return NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=self._n_jobs).fit(points)
 
-    def search(self, queries: Any, k: int) -> tuple[Floats, Ints]:
-        """Distances and positions of the k nearest points, nearest first.
+    def search(self, points: Any, queries: Any, k: int) -> tuple[Floats, Ints]:
+        """Distances and positions of the k nearest of the points divided, nearest first.
 
         Where the cells around a row hold fewer than k points, the distance of the others is
         infinite. More cells are looked into for the points themselves.
         """
         n_probed = _FEWEST_PROBED
-        if queries is self._points:
+        if queries is points:
             n_probed = max(n_probed, round(_PROBED * len(self._cells) ** 0.5))
         n_probed = min(n_probed, len(self._cells))
         probed = self._centres.kneighbors(queries, n_probed, return_distance=False)
@@ -66,7 +67,7 @@ class Cells:
         for members, asked in zip(self._cells, _by_value(probed.ravel(), len(self._cells))):
             if len(asked):
                 rows, slots = np.divmod(asked, probed.shape[1])
-                cell = self._among(self._points[members], k)
+                cell = self._among(points[members], k)
                 found, which = cell.kneighbors(queries[rows])
                 n_found = found.shape[1]
                 distances[rows, slots, :n_found] = found

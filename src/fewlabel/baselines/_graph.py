@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
-from weakref import ref
+from weakref import finalize
 
 import numpy as np
 from scipy import sparse
@@ -83,7 +83,7 @@ def nearest(
 
 def _by_index(points: Any, k: int, queries: Any, n_jobs: int | None) -> tuple[Floats, Ints]:
     own = queries is None
-    distances, found = _index_of(points, n_jobs)(points if own else queries, k + own)
+    distances, found = _search_of(points, n_jobs)(points, points if own else queries, k + own)
     if own:  # the row itself is found first, or a twin of it
         itself = found == np.arange(len(found))[:, None]
         itself[~itself.any(axis=1), -1] = True
@@ -94,20 +94,19 @@ def _by_index(points: Any, k: int, queries: Any, n_jobs: int | None) -> tuple[Fl
     return np.where(missing, distances[:, :1], distances), found
 
 
-Search = Callable[[Any, int], tuple[Floats, Ints]]
-# The last index, with a weak reference to its points: rows are asked about in many blocks.
-_last: dict[str, tuple[Any, Any]] = {}
+Search = Callable[[Any, Any, int], tuple[Floats, Ints]]
+"""From the points of an index, rows and k to distances and positions."""
+_searches: dict[int, Search] = {}
 
 
-def _index_of(points: Any, n_jobs: int | None) -> Search:
-    """The search among these points by an inverted index."""
-    of, search = _last.get("index", (None, None))
-    if search is not None and of() is points:
-        return search
-    by_faiss = find_spec("faiss") is not None
-    search = _faiss_search(points) if by_faiss else Cells(points, n_jobs=n_jobs).search
-    _last["index"] = ref(points), search
-    return search
+def _search_of(points: Any, n_jobs: int | None) -> Search:
+    """The index of these points, kept as long as they are: rows are asked about in many blocks."""
+    key = id(points)
+    if key not in _searches:
+        by_faiss = find_spec("faiss") is not None
+        _searches[key] = _faiss_search(points) if by_faiss else Cells(points, n_jobs=n_jobs).search
+        finalize(points, _searches.pop, key, None)
+    return _searches[key]
 
 
 def _faiss_search(points: Any) -> Search:
@@ -122,7 +121,7 @@ def _faiss_search(points: Any) -> Search:
     index.add(rows)
     index.nprobe = max(8, int(_PROBED * n_lists))
 
-    def search(queries: Any, k: int) -> tuple[Floats, Ints]:
+    def search(points: Any, queries: Any, k: int) -> tuple[Floats, Ints]:
         squares, found = index.search(np.ascontiguousarray(queries, dtype=np.float32), k)
         distances = np.sqrt(np.maximum(squares, 0.0)).astype(np.float64)
         return np.where(found < 0, np.inf, distances), np.maximum(found, 0)
