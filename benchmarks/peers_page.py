@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -343,7 +344,8 @@ def _missing(found: Records, failed: Records) -> list[str]:
         tried[r["entrant"]] += 1
     count: dict[tuple[str, str], int] = defaultdict(int)
     for r in failed:
-        count[r["entrant"], r["error"].split("\n")[0][:100]] += 1
+        reason = re.sub(r"\(\d+,\d+\)", "(…)", r["error"].split("\n")[0])
+        count[r["entrant"], reason.strip()[:100]] += 1
     rows = [
         {"entrant": name, "fits": n, "of": tried[name], "why": why.replace("|", "/")}
         for (name, why), n in sorted(count.items())

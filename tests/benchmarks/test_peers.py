@@ -48,6 +48,15 @@ def test_the_page_ranks_entrants_on_trials_that_all_of_them_finished() -> None:
     assert "| SVM | 1 | 10 | over 60 s |" in text
 
 
+def test_errors_that_differ_in_shapes_only_are_counted_together() -> None:
+    race = _race()
+    for n in (90, 91):
+        error = f"ValueError: operands with shapes ({n},3) ({n},2) "
+        race.append({"dataset": "iris", "per_class": 4, "seed": n, "entrant": "A", "error": error})
+    text = peers_page.page(race, ("mixed vote",), ())
+    assert "| A | 2 | 2 | ValueError: operands with shapes (…) (…) |" in text
+
+
 def test_who_missed_many_trials_is_not_ranked_but_compared() -> None:
     ranked, _, rest = peers_page.page(_race(), ("mixed vote",), ()).partition("Not among them")
     assert "tri-training" not in ranked
