@@ -200,8 +200,11 @@ minimum: $(READY)  ## The same with the lowest versions that pyproject.toml decl
 
 OPTIONAL_TESTS := tests/baselines tests/ensemble tests/network
 
+# make optional OPTIONAL=faiss-cpu for one of them.
+OPTIONAL ?= faiss-cpu tabicl torch
+
 optional:  ## Run the tests of graphs and networks with faiss, TabICL and torch installed
-	$(MAKE) versions NAME=optional WITH="faiss-cpu tabicl torch" VERSION_TESTS="$(OPTIONAL_TESTS)"
+	$(MAKE) versions NAME=optional WITH="$(OPTIONAL)" VERSION_TESTS="$(OPTIONAL_TESTS)"
 
 VERSION_TESTS ?= tests/_core tests/bounds tests/tables tests/encoding tests/cli/test_cli.py tests/assess tests/selection tests/ensemble tests/self_learning
 
