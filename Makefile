@@ -161,7 +161,8 @@ self-learning-gain: $(READY)  ## Compare what self-learning is said to have adde
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.self_learning_gain
 
 any-table: $(READY)  ## Learn messy tables beside scikit-learn pipelines, write docs/any_table.md (slow)
-	$(BIN)/python -m benchmarks.any_table --records results/any_table.jsonl --write docs/any_table.md
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check palmerpenguins vega_datasets
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.any_table --records results/any_table.jsonl --write docs/any_table.md
 
 scaling: $(READY)  ## Measure rows out of core, workers and costs a row, write the tables of docs/scaling.md (an hour; goes on where it stopped)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scaling --write docs/scaling.md

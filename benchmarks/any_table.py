@@ -3,7 +3,8 @@
 Learns each table as it is with ``FewLabelClassifier``, and with skrub's
 ``tabular_pipeline`` before a logistic regression and before boosted trees, which see the labelled
 rows only. Each run leaves a record; runs that have one are not repeated (remove the file to measure
-again), and the page shows the records. Needs ``pip install palmerpenguins vega_datasets``.
+again), and the page shows the records. Needs palmerpenguins and vega_datasets, which
+``make any-table`` installs.
 """
 
 from __future__ import annotations

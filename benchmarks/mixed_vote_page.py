@@ -42,6 +42,9 @@ and what each part brings. `make mixed-vote` writes it from the records in `resu
   which finds nearly all of them ([how many](benchmarks.md)); `faiss`
   (`pip install 'fewlabel[graph]'`) does it where it is installed. Up to 100,000 unlabelled rows
   carry the graphs; other rows, and new ones, vote by their ten nearest neighbours among them.
+- **Metrics learned by heart**: few labels in many columns (rare words, say) may put the labelled
+  rows near each other and nothing else; then the one class whose labels lead out of that crowd
+  would get every other row. Such a graph has no vote, and the fit says so.
 - **Held-out votes**: out of bag for the forest, cross-fitted on five folds for the others.
 - **Q**: Q(h) ∝ exp(−5·√l·loss(h)), the Gibbs posterior of half the Brier score of the held-out
   votes. Families with Q < 0.03 are dropped.

@@ -764,6 +764,21 @@ def local_spreading_limit(X, y, n_classes, *, k, alpha):
     return (1.0 - alpha) * np.linalg.solve(np.eye(n) - alpha * D @ W @ D, Y)
 
 
+def reach(S, y):
+    """How far the labels of each class get: mean share of edges that lead to unlabelled rows."""
+    n, found = len(y), []
+    u = sum(1 for label in y if label < 0)
+    for c in range(max(y) + 1):
+        shares = []
+        for i in range(n):
+            if y[i] == c:
+                total = sum(S[i, j] for j in range(n))
+                outward = sum(S[i, j] for j in range(n) if y[j] < 0)
+                shares.append(outward / total if total > 0 else 0.0)
+        found.append((n - 1) / u * sum(shares) / len(shares))
+    return found
+
+
 def prefers_new_labels(votes, new_votes):
     difference = 0.0
     for v, w in zip(votes, new_votes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +28,7 @@ from fewlabel.ensemble.graphs import (
     local_spreading,
     right_singular_vectors,
 )
-from reference import local_spreading_limit
+from reference import local_spreading_limit, reach
 
 X, Y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
@@ -205,6 +206,60 @@ def test_the_forest_of_the_family_is_trained_once(monkeypatch):
         made.clear()
         FewLabelClassifier(names, random_state=0, max_iter=0).fit(X, CODES)
         assert len(made) == 1 + 5
+
+
+# --- reach ---------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(4, 25), st.floats(0.0, 1.0))
+def test_reach_is_the_literal_one(seed, n, density):
+    rng = np.random.default_rng(seed)
+    weights = np.triu(rng.random((n, n)) * (rng.random((n, n)) < density), 1)
+    S = sparse.csr_matrix(weights + weights.T)
+    codes = rng.permutation(np.concatenate([[0, 1, -1], rng.integers(-1, 2, n - 3)]))
+    np.testing.assert_allclose(_graph.reach(S, codes), reach(S.toarray(), codes), atol=1e-12)
+
+
+def test_reach_is_1_where_labels_are_random_and_0_where_they_stay_among_themselves():
+    everyone = sparse.csr_matrix(1.0 - np.eye(12))
+    np.testing.assert_allclose(_graph.reach(everyone, np.repeat([0, 1, -1], 4)), 1.0)
+    apart = sparse.block_diag([1.0 - np.eye(5), 1.0 - np.eye(7)]).tocsr()
+    np.testing.assert_array_equal(_graph.reach(apart, np.repeat([0, -1], [5, 7])), 0.0)
+    np.testing.assert_array_equal(_graph.reach(sparse.csr_matrix((3, 3)), np.array([0, 1, -1])), 0)
+
+
+@pytest.mark.parametrize(
+    ("reach", "refused"),
+    [
+        ([0.0, 0.9], True),
+        ([0.15, 0.8], True),
+        ([0.2, 0.79], False),
+        ([0.1, 0.1], False),
+        ([0.15, 0.86], False),
+        ([0.0, 0.0], True),
+    ],
+)
+def test_classes_must_be_alike_where_labels_stay_among_themselves(reach, refused):
+    clf = MetricSpreadingClassifier(Discriminants(), local_spreading())
+    clf.reach_ = np.array(reach)
+    with pytest.raises(ValueError, match="hardly reach") if refused else nullcontext():
+        clf.require_reach()
+
+
+def test_a_metric_that_knows_its_labelled_rows_by_heart_has_no_vote(monkeypatch):
+    def by_heart(self, rows, codes):
+        self.fit(rows, codes)
+        return self.transform(rows) + 100.0 * np.isin(codes, [0, 1])[:, None]
+
+    monkeypatch.setattr(Discriminants, "fit_transform", by_heart)
+    clf = FewLabelClassifier(["spreading", "spreading_lda"], random_state=0)
+    with pytest.warns(UserWarning, match="discriminants is left out: .* hardly reach"):
+        clf.fit(X, CODES)
+    given, learned = clf.voters_
+    assert given.weight == 1.0
+    assert "hardly reach" in learned.left_out
+    clf.fit(X, np.where(np.arange(len(Y)) % 3 == 0, -1, Y))  # most rows are labelled
+    assert not any(record.left_out for record in clf.voters_)
 
 
 # --- anchors -------------------------------------------------------------------------------------

@@ -155,6 +155,35 @@ def normalised_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
     return (diagonal @ weights @ diagonal).tocsr()
 
 
+def reach(S: sparse.csr_matrix, codes: Ints) -> Floats:
+    r"""How far the labels of each class get: edges of its rows that lead to unlabelled ones.
+
+    .. math:: \frac{n - 1}{u} \cdot \frac{1}{l_c} \sum_{i:\,y_i = c}
+              \frac{\sum_{j \in U} S_{ij}}{\sum_j S_{ij}}
+
+    About 1 if labelled rows are neighbours of others as any row is, 0 if only of each other. Rows
+    without an edge count as 0.
+
+    Parameters
+    ----------
+    S : sparse matrix of shape (n, n)
+    codes : ndarray of int of shape (n,)
+        0 to K − 1, each of which some row has; ``UNLABELED`` for the u unlabelled rows.
+
+    Returns
+    -------
+    reach : ndarray of shape (K,)
+    """
+    labeled = np.flatnonzero(codes != UNLABELED)
+    edges, unlabeled = S[labeled], codes == UNLABELED
+    total = np.asarray(edges.sum(axis=1)).ravel()
+    outward = edges @ unlabeled.astype(np.float64)
+    shares = np.divide(outward, total, out=np.zeros_like(total), where=total > 0)
+    own = codes[labeled]
+    means: Floats = np.bincount(own, weights=shares) / np.bincount(own)
+    return means * (len(codes) - 1) / max(unlabeled.sum(), 1)
+
+
 def spread(
     S: sparse.csr_matrix, Y: Floats, *, alpha: float, max_iter: int, tol: float
 ) -> tuple[Floats, int, bool]:

@@ -200,6 +200,9 @@ class FamilyTrainer:
             model.fit(
                 X if use is None else take_rows(X, use), target if use is None else target[use]
             )
+            # Where few rows are unlabelled, chance alone may keep a class from them.
+            if family.teacher and not held_out and len(self.unlabeled_at_random) > len(rows):
+                model.require_reach()
         if family.name in _TEACHERS:
             self._teachers[key] = model
         return Voter(family.name, scaler, model, self.n_classes, power)
