@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import tarfile
@@ -99,11 +100,10 @@ class Worker:
         ready, _, _ = select.select([self.process.stdout], [], [], allowed)
         line = self.process.stdout.readline() if ready else ""
         if line:
-            answer = dict(json.loads(line))
-            over = answer.get("seconds", 0.0) > LIMIT
-            return {"error": f"over {LIMIT:.0f} s"} if over else answer
+            return dict(json.loads(line))
+        over = not ready or self.process.wait() == -signal.SIGPROF
         self.close()
-        return {"error": f"over {LIMIT:.0f} s" if not ready else "the process died"}
+        return {"error": f"over {LIMIT:.0f} s" if over else "the process died"}
 
     def close(self) -> None:
         """End the process."""
@@ -142,7 +142,8 @@ def measure(trial: Trial, worker: Worker, folder: Path) -> dict[str, Any]:
     X, y, labeled = split(*load(trial.dataset), trial.per_class, trial.seed)
     data, labels = folder / f"{os.getpid()}.npz", folder / "labels.npy"
     np.savez(data, X=X, y=np.where(labeled, y, -1))
-    task = {"entrant": trial.entrant, "data": str(data), "labels": str(labels), "seed": trial.seed}
+    files = {"data": str(data), "labels": str(labels)}
+    task = {"entrant": trial.entrant, **files, "seed": trial.seed, "limit": LIMIT}
     answer = worker.ask(task)
     record = {**trial._asdict(), "labeled": int(labeled.sum()), "rows": len(y), **answer}
     if "error" not in answer:

@@ -1,15 +1,17 @@
 """Fits one entrant after another on files, for :mod:`benchmarks.peers`.
 
 It runs as a script in the entrant's own environment, which may have neither fewlabel nor anything
-else of this project. Each line of standard input is a task ``{"entrant", "data", "labels",
-"seed"}``; ``data`` is an ``npz`` with standardised ``X`` and ``y`` (-1: unlabelled), and the
-predicted codes of the unlabelled rows are written to ``labels``. One line of JSON answers.
+else of this project. Each line of standard input is a task ``{"entrant", "data", "labels", "seed",
+"limit"}``; ``data`` is an ``npz`` with standardised ``X`` and ``y`` (-1: unlabelled), and the
+predicted codes of the unlabelled rows are written to ``labels``. One line of JSON answers. A fit of
+more than ``limit`` processor seconds ends the process by ``SIGPROF``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 import warnings
@@ -184,10 +186,13 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
     with np.load(task["data"]) as data:
         X, y = data["X"], data["y"]
     start = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, task["limit"])
     try:
         labels = ENTRANTS[task["entrant"]](X, y, task["seed"])
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"[:300]}
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
     seconds = time.process_time() - start
     np.save(task["labels"], np.asarray(labels, dtype=np.int64))
     return {"seconds": round(seconds, 3)}

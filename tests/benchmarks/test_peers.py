@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from benchmarks import peers, peers_page
 from benchmarks.peers_data import load, split
@@ -26,6 +27,18 @@ def test_a_worker_answers_and_an_error_of_an_entrant_is_told(tmp_path: Path) -> 
     assert record["accuracy"] > 0.7
     record = peers.measure(trial._replace(entrant="nobody"), worker, tmp_path)
     assert "KeyError" in record["error"]
+    worker.close()
+
+
+def test_a_fit_over_the_limit_ends_the_process_and_the_next_one_has_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    worker = peers.Worker("extra trees")
+    trial = peers.Trial("iris", 10, 6_000, "extra trees")
+    with monkeypatch.context() as patch:
+        patch.setattr(peers, "LIMIT", 0.01)
+        assert peers.measure(trial, worker, tmp_path)["error"] == "over 0 s"
+    assert peers.measure(trial, worker, tmp_path)["accuracy"] > 0.7
     worker.close()
 
 
