@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -34,6 +35,7 @@ from fewlabel.ensemble.families import FAMILIES
 from reproduction.records import RecordWriter
 
 RECORDS, WHY = Path("results/peers.jsonl"), Path("results/peers_why.jsonl")
+VERSIONS = Path("results/peers_versions.json")
 PAGE = Path("docs/peers.md")
 README = Path("README.md")
 SEEDS = range(6_000, 6_010)
@@ -191,11 +193,16 @@ def explain(found: list[dict[str, Any]]) -> None:
 def page(found: list[dict[str, Any]]) -> str:
     """The text of docs/peers.md."""
     planned = len(ALL) * len(PER_CLASS) * len(SEEDS) * len(ENTRANTS)
-    return peers_page.page(found, OURS, SUPERVISED, planned, records(WHY))
+    versions = json.loads(VERSIONS.read_text(encoding="utf-8"))
+    return peers_page.page(found, OURS, SUPERVISED, planned, records(WHY), versions)
 
 
 def make_environments(names: list[str]) -> None:
-    """Create the environments of the entrants that cannot run in the project's own."""
+    """Create the environments of the entrants that cannot run in the project's own.
+
+    The versions that were installed are noted for the page.
+    """
+    versions = json.loads(VERSIONS.read_text(encoding="utf-8")) if VERSIONS.exists() else {}
     for name in names:
         folder = ENVIRONMENTS / name
         if not (folder / "bin" / "python").exists():
@@ -204,6 +211,11 @@ def make_environments(names: list[str]) -> None:
         subprocess.run([*pip, *PACKAGES[name]], check=True)
         if name == "tabpfn":
             _tabpfn_weights(folder)
+        package = re.split(r"[\[=]", PACKAGES[name][0])[0]
+        ask = f"import importlib.metadata as m; print(m.version({package!r}), end='')"
+        python = [str(folder / "bin" / "python"), "-c", ask]
+        versions[package] = subprocess.run(python, check=True, capture_output=True).stdout.decode()
+    write(VERSIONS, json.dumps(versions, indent=1, sort_keys=True) + "\n")
 
 
 def _tabpfn_weights(folder: Path) -> None:

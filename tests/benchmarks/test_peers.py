@@ -55,7 +55,8 @@ def _race() -> list[dict[str, Any]]:
 
 
 def test_the_page_ranks_entrants_on_trials_that_all_of_them_finished() -> None:
-    text = peers_page.page(_race(), ("mixed vote",), ("SVM",))
+    text = peers_page.page(_race(), ("mixed vote",), ("SVM",), versions={"b": "2", "a": "1.0"})
+    assert "- *Versions*: a 1.0, b 2.\n" in text
     assert "9 trials that all of these finished" in text
     assert "| SVM | labels | 0.800 |" in text
     assert "| SVM | 1 | 10 | over 60 s |" in text
