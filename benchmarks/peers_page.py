@@ -22,6 +22,8 @@ LEAST_SHARE = 0.9  # of the trials that an entrant must finish to be ranked
 LOST = 0.005  # a cell is lost if another entrant is ahead by more
 HEAD = """# The race against what people use
 
+{result}
+
 `make peers` writes this page from `results/peers.jsonl`; `make peers-run` runs what has no record.
 
 Every entrant runs at its defaults on the same standardised rows, on one core, with {limit}
@@ -57,7 +59,7 @@ def page(
             limit=60, most_rows=MOST_ROWS, sets=len({r["dataset"] for r in found}),
             paper=len(PAPER), sklearn=len(SKLEARN), keel=len(KEEL), n_records=len(found),
             n_failed=len(failed), left=_left(len(found), planned),
-            versions=_versions(versions or {}),
+            versions=_versions(versions or {}), result=_result(complete, ours),
         ),
         *_ranking(complete, ours, supervised),
         _left_out(found, complete),
@@ -68,6 +70,23 @@ def page(
         *_missing(found, failed),
     ]  # fmt: skip
     return "\n".join(text)
+
+
+def _result(complete: Records, ours: Sequence[str]) -> str:
+    """Who is ahead, in a sentence or two."""
+    cells = _cells(complete)
+    own = cells.pop(ours[0])
+    means = {name: float(np.mean(list(of.values()))) for name, of in cells.items()}
+    next_best = max(means, key=lambda name: means[name])
+    rivals = [of for name, of in cells.items() if name not in ours]
+    ahead = [own[cell] - max(of[cell] for of in rivals) for cell in own]
+    return (
+        f"{ours[0].capitalize()}: {_short(float(np.mean(list(own.values()))))} of the unlabelled "
+        f"rows right; the next best, {next_best}: {_short(means[next_best])}. It is at least as "
+        f"good as every peer on {sum(a >= 0 for a in ahead)} of {len(own)} cells (a set and a "
+        f"number of labels), and more than {_short(LOST)} behind one on "
+        f"{sum(a < -LOST for a in ahead)} ([where, and why](#where-the-mixed-vote-loses-and-why))."
+    )
 
 
 def _versions(versions: Mapping[str, str]) -> str:

@@ -62,6 +62,16 @@ def test_the_page_ranks_entrants_on_trials_that_all_of_them_finished() -> None:
     assert "| SVM | 1 | 10 | over 60 s |" in text
 
 
+def test_the_page_begins_with_the_result() -> None:
+    text = peers_page.page(_race(), ("mixed vote",), ("SVM",))
+    assert "Mixed vote: .900 of the unlabelled rows right; the next best, SVM: .800." in text
+    assert "every peer on 1 of 1 cells" in text
+    race = [{**r, "accuracy": 0.95} if r["entrant"] == "SVM" else r for r in _race()]
+    text = peers_page.page(race, ("mixed vote",), ("SVM",))
+    assert "every peer on 0 of 1 cells (a set and a number of labels), and more than .005" in text
+    assert "behind one on 1 ([where" in text
+
+
 def test_errors_that_differ_in_shapes_only_are_counted_together() -> None:
     race = _race()
     for n in (90, 91):
