@@ -10,10 +10,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from fewlabel import FewLabelClassifier, LabelSpreadingClassifier
 from fewlabel.assess.held_out import folds_of
@@ -206,6 +208,16 @@ def test_the_forest_of_the_family_is_trained_once(monkeypatch):
         made.clear()
         FewLabelClassifier(names, random_state=0, max_iter=0).fit(X, CODES)
         assert len(made) == 1 + 5
+
+
+def test_sparse_rows_spread_as_dense_ones_do():
+    rows = np.where(X > 0.5, X, 0.0)
+    voter = MetricSpreadingClassifier(LeafProximity(n_trees=20), local_spreading())
+    dense = clone(voter).fit(rows, CODES).label_distributions_
+    np.testing.assert_allclose(
+        clone(voter).fit(sparse.csr_matrix(rows), CODES).label_distributions_, dense, atol=1e-9
+    )
+    assert get_tags(voter).input_tags.sparse
 
 
 # --- reach ---------------------------------------------------------------------------------------
