@@ -47,6 +47,7 @@ MEASURED = ROOT / "build" / "mutation"
 # Tests outside a room that were written for modules of it.
 ALSO = {
     "assess": ("bounds/test_mislabeling.py", "ensemble/test_class_shares.py"),
+    "baselines": ("ensemble/test_graphs.py", "ensemble/test_families.py"),
     "ensemble": ("chunks/test_mixed_chunks.py",),
 }
 # A mutant is taken for an endless loop after so many times the seconds of the unchanged code (of
