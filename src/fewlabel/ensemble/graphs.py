@@ -97,7 +97,8 @@ class LeafProximity(TransformerMixin, BaseEstimator):
         self._place[occupied] = np.arange(len(occupied))
         leaves = self._indicators(nodes, len(occupied))
         vectors = right_singular_vectors(leaves, self.n_components, random_state=self.random_state)
-        self.components_ = np.pad(vectors, [(0, 1), (0, 0)])
+        # What other rows are projected on: most of a model file.
+        self.components_ = np.pad(vectors, [(0, 1), (0, 0)]).astype(np.float32)
         return leaves @ vectors
 
     def transform(self, X: Any) -> Floats:
