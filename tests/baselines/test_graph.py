@@ -88,9 +88,7 @@ def test_the_tolerance_is_relative(spreading):
 @given(SEEDS)
 def test_the_fast_iteration_needs_less_than_half_of_the_products(seed):
     S, Y = random_graph(seed, n=60), np.eye(60)[:, :3]
-    plain, fast = (
-        f(S, Y, alpha=0.8, max_iter=5_000, tol=1e-6)[1] for f in (spread, spread_faster)
-    )
+    plain, fast = (f(S, Y, alpha=0.8, max_iter=5_000, tol=1e-6)[1] for f in (spread, spread_faster))
     assert fast < plain / 2
 
 
