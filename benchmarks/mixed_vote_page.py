@@ -324,8 +324,8 @@ def _rounds(lines: list[Line]) -> Iterator[str]:
     dropped = sum(not line["kept"] for line in lines)
     yield (
         f"\nThe rule keeps the first vote on {dropped} of {len(lines)} splits. It cannot see every "
-        "round that does harm: with many labels on a made table [a round was surer, and a little "
-        "worse](benchmarks.md), by less than any part of the labels, set aside, could have shown.\n"
+        "round that does harm: on a made table with 1,000 labels [a round was surer, and a little "
+        "worse](benchmarks.md), by less than the sampling error of so many held-out labels.\n"
     )
 
 

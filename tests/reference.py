@@ -761,7 +761,12 @@ def local_spreading_limit(X, y, n_classes, *, k, alpha):
     for i in range(n):
         if y[i] >= 0:
             Y[i, y[i]] = 1.0 / (y == y[i]).sum()
-    return (1.0 - alpha) * np.linalg.solve(np.eye(n) - alpha * D @ W @ D, Y)
+    return spreading_limit(D @ W @ D, Y, alpha)
+
+
+def spreading_limit(S, Y, alpha):
+    """F = (1 − α)(I − αS)⁻¹Y, what the iteration F ← αSF + (1 − α)Y goes to."""
+    return (1.0 - alpha) * np.linalg.solve(np.eye(len(S)) - alpha * S, Y)
 
 
 def reach(S, y):

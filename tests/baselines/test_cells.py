@@ -130,3 +130,12 @@ def test_rows_whose_cells_hold_too_few_points_repeat_the_nearest(monkeypatch):
     assert ((positions >= 0) & (positions < 42)).all()
     far = positions[40]
     assert far[0] == 41
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
+def test_the_smallest_distances_are_chosen(seed, k):
+    rng = np.random.default_rng(seed)
+    distances = rng.permutation(6_000).reshape(3, 2_000).astype(float)
+    found, where = _cells._smallest(distances, np.tile(np.arange(2_000), 3), k)
+    np.testing.assert_array_equal(found, np.sort(distances, axis=1)[:, :k])
+    np.testing.assert_array_equal(distances[np.arange(3)[:, None], where], found)

@@ -64,3 +64,36 @@ def test_a_trial_of_the_round(few_families, monkeypatch):
         mixed_vote_page._rounds([line, {**line, "kept": True, "final": line["after"]}])
     )
     assert "keeps the first vote on 1 of 2 splits" in text
+
+
+def _line(per_class, **accuracies):
+    families = {
+        name: {"accuracy": a, "held_out": 0.5, "cpu": 0.1} for name, a in accuracies.items()
+    }
+    mixtures = {"default": 0.8, "before": 0.7, "without svm": 0.75}
+    line = {"dataset": "iris", "per_class": per_class, "seed": 2001, "labeled": 12, "first": 0.8}
+    return {**line, "final": 0.81, "families": families, "mixtures": mixtures}
+
+
+def test_cells_where_a_forest_is_best_are_shown_and_no_others():
+    best = [_line(4, forest=0.9, svm=0.8), _line(4, forest=0.7, svm=0.6, s3vm=1.0)]
+    text = "\n".join(mixed_vote_page._forests([*best, _line(10, forest=0.8, svm=0.9)]))
+    # A family that could not learn every split is not compared.
+    assert "| iris (2 splits) | 12 | 0.8000 random forest | 0.7000 | 0.8000 | 0.8100 |" in text
+    assert text.count("| iris") == 1
+    assert not list(mixed_vote_page._forests([_line(10, forest=0.8, svm=0.9)]))
+
+
+def test_a_family_that_could_not_learn_changes_no_mixture():
+    line = _line(4, svm=0.8)
+    assert mixed_vote_page._mixture_or_default("without svm")(line) == 0.75
+    assert mixed_vote_page._mixture_or_default("without forest")(line) == 0.8
+
+
+def test_the_page_begins_with_what_today_has_over_before():
+    cost = [{"before": {"cpu": 10.0}, "now": {"cpu": cpu}} for cpu in (2.5, 4.0)]
+    text = mixed_vote_page._result([_line(4, svm=0.8), {**_line(4, svm=0.8), "seed": 2000}], cost)
+    assert ".800 of the unlabelled rows (.800 at 4 a class)" in text
+    assert "on .700 (.700), on 1 splits that nothing" in text
+    assert "0.25 to 0.40 times" in text
+    assert mixed_vote_page._result([], cost) == ""
