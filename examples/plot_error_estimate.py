@@ -25,8 +25,8 @@ for seed in range(10):
     found.append((error.value, error.low, error.high, (clf.transduction_ != truth)[~given].mean()))
 
 # %%
-# The limits should contain the true share of wrong labels in about 95 % of all cases.
-# ``docs/promise.md`` measures that on many data sets.
+# The limits are meant to contain the true share of wrong labels in 95 % of all cases.
+# :doc:`/promise` says how often they do on many data sets.
 value, low, high, wrong = 100 * np.array(sorted(found, key=lambda row: row[3])).T
 places = np.arange(len(value))
 

@@ -90,10 +90,17 @@ def test_a_family_that_could_not_learn_changes_no_mixture():
     assert mixed_vote_page._mixture_or_default("without forest")(line) == 0.8
 
 
-def test_the_page_begins_with_what_today_has_over_before():
+def test_the_page_begins_with_the_accuracy_beside_that_of_before():
     cost = [{"before": {"cpu": 10.0}, "now": {"cpu": cpu}} for cpu in (2.5, 4.0)]
     text = mixed_vote_page._result([_line(4, svm=0.8), {**_line(4, svm=0.8), "seed": 2000}], cost)
-    assert ".800 of the unlabelled rows (.800 at 4 a class)" in text
-    assert "on .700 (.700), on 1 splits that nothing" in text
+    assert "labels 81.0 % (81.0 % at 4 a class) of the unlabelled rows correctly" in text
+    assert "on 1 splits that nothing was chosen on" in text
+    assert "before self-learning: 80.0 %" in text
+    assert "without graphs in learned metrics: 70.0 %" in text
     assert "0.25 to 0.40 times" in text
     assert mixed_vote_page._result([], cost) == ""
+
+
+def test_splits_that_a_constant_was_chosen_on_are_not_fresh():
+    lines = [{"dataset": name, "seed": 2001} for name in ("pageblocks", "iris")]
+    assert mixed_vote_page._fresh([*lines, {"dataset": "iris", "seed": 2000}]) == lines[1:]

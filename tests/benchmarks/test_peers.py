@@ -64,12 +64,20 @@ def test_the_page_ranks_entrants_on_trials_that_all_of_them_finished() -> None:
 
 def test_the_page_begins_with_the_result() -> None:
     text = peers_page.page(_race(), ("mixed vote",), ("SVM",))
-    assert "Mixed vote: .900 of the unlabelled rows right; the next best, SVM: .800." in text
-    assert "every peer on 1 of 1 cells" in text
+    assert "The mixed vote labels 90.0 % of the unlabelled rows correctly" in text
+    assert "the next best method, SVM, 80.0 %. It is" in text
+    assert "every method of others on 1 of 1 cells" in text
     race = [{**r, "accuracy": 0.95} if r["entrant"] == "SVM" else r for r in _race()]
     text = peers_page.page(race, ("mixed vote",), ("SVM",))
-    assert "every peer on 0 of 1 cells (a set and a number of labels), and more than .005" in text
+    assert "others on 0 of 1 cells (a set and a number of labels), and more than .005" in text
     assert "behind one on 1 ([where" in text
+
+
+def test_sets_that_nothing_was_chosen_on_are_named_apart() -> None:
+    race = _race() + [{**r, "dataset": "vehicle", "accuracy": 0.5} for r in _race()]
+    text = peers_page.page(race, ("mixed vote",), ("SVM",))
+    assert "70.0 % of the unlabelled rows" in text
+    assert "on the 1 sets of KEEL, on which nothing was chosen, 50.0 %" in text
 
 
 def test_errors_that_differ_in_shapes_only_are_counted_together() -> None:
@@ -84,7 +92,7 @@ def test_errors_that_differ_in_shapes_only_are_counted_together() -> None:
 def test_who_missed_many_trials_is_not_ranked_but_compared() -> None:
     ranked, _, rest = peers_page.page(_race(), ("mixed vote",), ()).partition("Not among them")
     assert "tri-training" not in ranked
-    assert "labelled less than 90 % of the trials: tri-training." in rest
+    assert "finished less than 90 % of the trials: tri-training." in rest
     assert "| tri-training | 8 | 1 | -0.050 |" in rest
 
 

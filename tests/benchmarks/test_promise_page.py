@@ -104,3 +104,23 @@ def test_what_is_measured_is_not_measured_again(tmp_path, monkeypatch):
     promise.run([old, new], 1, tmp_path / "promise.jsonl")
     assert asked == [new]
     assert json.loads((tmp_path / "promise.jsonl").read_text())["seed"] == 4001
+
+
+def _fit(seed, base, truth):
+    limits = {"value": 0.2, "low": 0.1, "high": 0.3, "bound": 0.2, "clopper_pearson_width": 0.2}
+    key = {"data": "wine", "per_class": 10, "seed": seed, "base": base, "draw": "random"}
+    return {**key, "truth": truth, "labeled": 30, **limits}
+
+
+def test_the_page_begins_with_how_often_the_limits_hold():
+    fits = [_fit(s, "mixed vote", t) for s, t in ((4000, 0.2), (4001, 0.35), (4002, 0.05))]
+    fits += [_fit(4000, "tree", 0.2)]
+    text = promise_page._result(fits)
+    assert "Of 3 fits of `FewLabelClassifier` 33.3 % had more wrong labels" in text
+    assert "33.3 % fewer than the lower one" in text
+    assert "off by 0.100 on average" in text
+    assert "Of all 4 fits it was 25.0 % and 25.0 %." in text
+    assert "3 for mixed vote; 1 for tree." in promise_page._splits(fits)
+    assert "(seeds 4000 to 4002): 3 for each" in promise_page._splits(fits[:3])
+    outside, *_ = promise_page._goals(fits)
+    assert (outside["all"], outside["mixed vote"]) == ("50.0 %", "66.7 %")
