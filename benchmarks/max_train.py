@@ -16,7 +16,8 @@ NOTE = """
 `make_classification`, 20 columns, 5 classes, 1,000 rows labelled, 2 processors, each classifier at
 its defaults but for `max_train`, which limits the pseudo-labelled rows that a refit sees; all rows
 vote. Accuracy on the unlabelled rows; *before*: of the first classifier, that saw no pseudo-label.
-`SelfLearningClassifier` is Algorithm 1 as it stands in the paper. `FewLabelClassifier` keeps its
+`SelfLearningClassifier` is Algorithm 1; by default it also stops when a round would add less than
+1 % of the rows (`min_gain=0`: the paper's rule). `FewLabelClassifier` keeps its
 first vote unless a round is clearly surer of the labels that it changes, which does not always mean
 that they are right.
 """

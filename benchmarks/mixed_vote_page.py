@@ -161,8 +161,8 @@ def _final(cells: dict[str, dict[str, Cell]]) -> Iterator[str]:
     yield (
         "\nAccuracy on the unlabelled rows, mean ± standard deviation; in brackets the number of "
         "splits. LS, QN-S3VM, Semi-LDA and DAS-RF are tuned on the labels they are scored on; "
-        "FewLabelClassifier is not tuned. The best competitor has the largest lead, or least lag, on "
-        "the splits that both were run on; p is two-sided.\n"
+        "FewLabelClassifier is not tuned. The best competitor has the largest lead, or least lag, "
+        "on the splits that both were run on; p is two-sided.\n"
     )
     names = ", ".join(row_title(n) for n in missed)
     yield (

@@ -26,9 +26,9 @@ HEAD = """# How accurate is it beside other libraries?
 
 `make peers` writes this page from `results/peers.jsonl`; `make peers-run` runs what has no record.
 
-*Mixed vote* is `FewLabelClassifier()`, *self-learning forest* is `SelfLearningClassifier()`; both are
-ours and in bold. Tri-training, co-forest and democratic co-learning are those of sslearn, the others
-those of scikit-learn where no library is named.
+*Mixed vote* is `FewLabelClassifier()`, *self-learning forest* is `SelfLearningClassifier()`; both
+are ours and in bold. Tri-training, co-forest and democratic co-learning are those of sslearn, the
+others those of scikit-learn where no library is named.
 
 Every method runs at its defaults on the same standardised rows, on one core, with {limit}
 processor seconds for a fit. A trial draws at most {most_rows:,} rows of a set, labels 4, 10 or 25
@@ -88,9 +88,9 @@ def _result(complete: Records, ours: Sequence[str]) -> str:
     return (
         f"The {ours[0]} labels {_percent(float(np.mean(list(own.values()))))} of the unlabelled "
         f"rows correctly, the next best method, {next_best}, {_percent(means[next_best])}"
-        f"{_on_unseen_sets(complete, ours[0])}. It is at least as good as every method of others on "
-        f"{sum(a >= 0 for a in ahead)} of {len(own)} cells (a set and a number of labels), and more "
-        f"than {_short(LOST)} behind one on {sum(a < -LOST for a in ahead)} ([where, and why]"
+        f"{_on_unseen_sets(complete, ours[0])}. It is at least as good as every method of others "
+        f"on {sum(a >= 0 for a in ahead)} of {len(own)} cells (a set and a number of labels), and "
+        f"more than {_short(LOST)} behind one on {sum(a < -LOST for a in ahead)} ([where, and why]"
         f"(#where-the-mixed-vote-loses-and-why))."
     )
 
@@ -291,7 +291,8 @@ def _duels(found: Records, own: str) -> list[str]:
         means = np.array([np.mean(v) for v in gain.values()])
         p = wilcoxon(means).pvalue if len(means) > 5 and np.any(means) else float("nan")
         rows.append({
-            "method": name, "trials": len(pairs), "sets": len(means), "gain": f"{means.mean():+.3f}",
+            "method": name, "trials": len(pairs), "sets": len(means),
+            "gain": f"{means.mean():+.3f}",
             "sets won": int((means > 0.001).sum()), "within .001": int((abs(means) <= 0.001).sum()),
             "sets lost": int((means < -0.001).sum()), "p": f"{p:.2g}",
         })  # fmt: skip

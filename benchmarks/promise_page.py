@@ -45,8 +45,9 @@ OURS = "mixed vote"
 OUTSIDE = (
     "*Above* and *below*: share of fits whose true error is above the upper or below the lower "
     "limit. *Distance*: mean absolute difference of estimate and truth; *of a test set*: that of "
-    "a test set of as many rows as are labelled. *TB above*: share of fits whose true error is above the paper's "
-    "bound (`risk_bound_`), which assumes that the calibrated probabilities are true."
+    "a test set of as many rows as are labelled. *TB above*: share of fits whose true error is "
+    "above the paper's bound (`risk_bound_`), which assumes that the calibrated probabilities are "
+    "true."
 )
 
 PER_CLASS = (

@@ -55,14 +55,26 @@ def run(base: str, name: str, seed: int) -> dict[str, Any]:
 
 def page(records: list[dict[str, Any]]) -> str:
     """The page of the documentation, from the fits that no constant was chosen on."""
-    head = "# What did self-learning add?\n\nMade by `python -m benchmarks.self_learning_gain`.\n"
     shown, lines = [record for record in records if record["seed"] in SEEDS], []
+    head = f"# What did self-learning add?\n\n{_result(shown)}Made by `make self-learning-gain`.\n"
     for base, title in BASES.items():
         for name in (*SETS, "all"):
             fits = [r for r in shown if r["base"] == base and name in (r["data"], "all")]
             if fits:
                 lines.append({"classifier": f"`{title}`", "data": name, **_line(fits)})
     return head + NOTE + "\n" + _page.table(lines)
+
+
+def _result(shown: list[dict[str, Any]]) -> str:
+    """What it added in truth and by the estimate, in a sentence."""
+    told = []
+    for base, title in BASES.items():
+        fits = [record for record in shown if record["base"] == base]
+        if fits:
+            value = np.mean([gain_of_changes(fit["changed"]).value for fit in fits])
+            truth = np.mean([fit["truth"] for fit in fits])
+            told.append(f"{truth:+.1f} with `{title}` (estimate {value:+.1f})")
+    return f"Right labels that a fit gained on average: {', '.join(told)}.\n\n" if told else ""
 
 
 def _line(fits: list[dict[str, Any]]) -> dict[str, Any]:

@@ -149,9 +149,9 @@ def _accuracy_note(cells: dict[str, dict[str, Cell]]) -> str:
     counts = trials_text(c for row in cells.values() for c in row.values())
     return (
         f"Mean ± standard deviation (divisor n) over {counts}; in brackets where it is not "
-        f"{N_TRIALS}. Italics: the paper's. Bold: best mean of the row. ↓: significantly worse "
-        "than it (two-sided Mann-Whitney U test at 0.01), on the splits that the row's cells with "
-        f"{COMPARED} or more share. The paper's arrows are its own. SE: ours minus the paper's "
+        f"{N_TRIALS}. Italics: the paper's. Bold: best mean of the paper's methods. ↓: "
+        "significantly worse than it (two-sided Mann-Whitney U test at 0.01), on the splits that "
+        f"the row's cells with {COMPARED} or more share. The paper's arrows are its own. SE: ours minus the paper's "
         f"mean in standard errors of the difference, shown beyond {FAR:g}; a single trial is "
         "given the paper's deviation."
     )
@@ -161,7 +161,7 @@ def _ours_note(scope: Scope) -> tuple[str, ...]:
     if not (ours := _ours(scope)):
         return ()
     return (
-        f"{', '.join(ours)}: not in the paper, and measured before graphs joined the vote "
+        f"{', '.join(ours)}: `FewLabelClassifier()` at its defaults, which is not in the paper "
         "([the mixed vote](mixed_vote.md)). ↑, ↓: significantly better or worse than the best of "
         "the others.",
     )

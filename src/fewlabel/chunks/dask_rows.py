@@ -38,11 +38,12 @@ _CONNECT_SECONDS = 3.0  # a scheduler that runs answers at once, whatever its wo
 class DaskRows(Rows):
     """Unlabelled rows in the partitions of a Dask collection, on the workers of a cluster.
 
-    ``SelfLearningClassifier.fit(X, y, unlabeled=DaskRows(frame, client))`` learns from them.
-    The labelled rows X, y are few and sent to the workers. A forest is grown in parallel: each
-    partition grows a share of the trees, in proportion to its pseudo-labelled rows, on the labelled
-    rows and its own pseudo-labelled rows (at most ``max_train``, 100,000 by default). No row leaves
-    its partition. Other classifiers are trained by one worker on rows drawn from all partitions.
+    ``FewLabelClassifier`` and ``SelfLearningClassifier`` learn from them by
+    ``fit(X, y, unlabeled=DaskRows(frame, client))``. The labelled rows X, y are few and sent to the
+    workers. The forest of a ``SelfLearningClassifier`` is grown in parallel: each partition grows a
+    share of the trees, in proportion to its pseudo-labelled rows, on the labelled rows and its own
+    pseudo-labelled rows (at most ``max_train``, 100,000 by default). No row leaves its partition.
+    Other classifiers are trained by one worker on rows drawn from all partitions.
 
     Parameters
     ----------

@@ -36,11 +36,12 @@ _FAN_IN = 4
 class UnlabeledRows(Rows):
     """Unlabelled rows that are read chunk by chunk, as often as needed.
 
-    ``SelfLearningClassifier.fit(X, y, unlabeled=...)`` takes one, or directly any ``source``. Peak
-    memory does not depend on the number of rows: it is that of a chunk, of the training set (at
-    most ``max_train`` pseudo-labelled rows, 100,000 by default) and of the classifier. Between
-    passes 20 bytes a row, and with ``label_proba="supervised"`` 8 more for each class, wait in
-    scratch files.
+    ``FewLabelClassifier`` and ``SelfLearningClassifier`` take one as ``fit(X, y, unlabeled=...)``,
+    or directly any ``source``. Peak memory does not depend on the number of rows: it is that of a
+    chunk, of the training set (at most ``max_train`` pseudo-labelled rows, by default 5,000 for
+    ``FewLabelClassifier`` and 100,000 for ``SelfLearningClassifier``), of a sample of at most
+    20,000 rows, and of the classifier. Between passes 20 bytes a row, and with
+    ``label_proba="supervised"`` 8 more for each class, wait in scratch files.
 
     Parameters
     ----------

@@ -50,7 +50,8 @@ class FewLabelClassifier(SelfLearner):
         Families by name (``fewlabel.ensemble.families.FAMILIES``), classifiers, or pairs
         (name, classifier). A classifier gets the rows as they are; put a pipeline around it if
         it wants them scaled. It gets codes 0, 1, … for the classes, also in parameters that name
-        classes.
+        classes. With more than ten columns for each labelled row the default has LDA on screened
+        columns (``screened_lda``), too.
     inverse_temperature : float, default=5.0
         How sharply Q follows the held-out losses (half the Brier score), see
         :func:`fewlabel.gibbs_posterior`; 0: every family weighs the same.
@@ -70,9 +71,11 @@ class FewLabelClassifier(SelfLearner):
         How a frame with texts, categories or dates is encoded; "auto" takes
         :class:`fewlabel.TableEncoder` as it is, None refuses such frames.
     max_iter : int or None, default=1
-        A second round hardly changes a label and costs as much as the first.
+        Rounds of self-learning, at most; None: no limit. A second round hardly changes a label and
+        costs as much as the first.
     max_train : int or None, default=5000
-        Pseudo-labelled rows that the families are trained on again.
+        Pseudo-labelled rows that the families are trained on again, at most. None: all rows in
+        memory, 100,000 in chunks.
     missing_label, n_jobs, verbose, random_state : as in :class:`SelfLearningClassifier`
     callback : callable, optional
         Called with a dict when a family begins to be trained (``training``, its title,
@@ -100,8 +103,8 @@ class FewLabelClassifier(SelfLearner):
     Notes
     -----
     For rows of ``fit``, label spreading votes by its graph; for new rows, by the mean of their
-    nearest neighbours among the rows of ``fit``. With more than 100,000 unlabelled rows a sample of
-    that size carries the graphs, and all others vote like new rows.
+    nearest neighbours among the rows of ``fit``. With more than 100,000 unlabelled rows (20,000
+    with ``unlabeled``) a sample of that size carries the graphs; all others vote like new rows.
 
     References
     ----------

@@ -19,8 +19,8 @@ GLOSSARY = {
     "as they say, if the labelled rows are what the estimate assumes.",
     "guarantee": "“At most”: true with the stated confidence, whatever the classifier did. It "
     "takes an audit.",
-    "95 % limits": "Meant to contain the true share in 95 of 100 such tables. Where they do not, it "
-    "is mostly below them.",
+    "95 % limits": "Meant to contain the true share in 95 of 100 such tables. Where they do not, "
+    "it is mostly below them.",
     "confidence": "The calibrated probability that a label is right: of labels with 90 %, about "
     "90 in 100 are.",
     "accepted": "A label that can be used as it is, for the error that was allowed.",
