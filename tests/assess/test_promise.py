@@ -16,6 +16,7 @@ from fewlabel.assess.calibration import Confidence
 from fewlabel.assess.error_estimate import ErrorEstimate
 from fewlabel.assess.limits import Share
 from fewlabel.assess.promise import Promise, error_from_dict
+from fewlabel.assess.shifts import Shifts
 
 
 def promise_with(confidence, max_error=0.05):
@@ -103,8 +104,14 @@ def test_nothing_can_be_accepted():
 
 def test_json_carries_it():
     steps = np.array([[0.0, 0.99], [0.04, 0.9]])
-    promise = Promise(Confidence(1.5, 0.9, (1.2, 0.8)), Confidence(1.1), steps, 0.7, 0.1)
-    assert through_json(promise).to_dict() == promise.to_dict()
+    shifts = Shifts(np.array([1.2, 0.8]), None)
+    promise = Promise(Confidence(1.5, 0.9, (1.2, 0.8)), Confidence(1.1), steps, 0.7, 0.1, shifts)
+    again = through_json(promise)
+    assert again.to_dict() == promise.to_dict()
+    votes = np.array([[0.6, 0.4]])
+    np.testing.assert_array_equal(again.label_proba(votes), shifts.label_proba(votes, 0.7))
+    with pytest.raises(ValueError, match="shifts"):
+        Promise.from_dict({**promise.to_dict(), "shifts": [[1.0, np.nan], None]})
 
 
 @pytest.mark.parametrize("name", ["power", "seen", "shift", "own"])

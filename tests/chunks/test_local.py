@@ -22,6 +22,7 @@ from benchmarks import _page
 from fewlabel import (
     BoundPolicy,
     Curriculum,
+    FewLabelClassifier,
     FixedThreshold,
     SelfLearningClassifier,
     UnlabeledRows,
@@ -221,6 +222,20 @@ def test_bounds_with_other_label_probabilities_are_those_of_memory(label_proba):
     chunked = learner(label_proba=label_proba, max_iter=1).fit(X[:L], Y[:L], unlabeled=rows)
     mine, theirs = bounds_of_rows(chunked, rows, X[:L], Y[:L]), in_memory.bounds(X, TARGET)
     np.testing.assert_allclose([b.value for b in mine], [b.value for b in theirs], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options", [{"scoring": "balanced"}, {"priors": np.full(10, 0.1)}], ids=lambda o: next(iter(o))
+)
+def test_bounds_for_other_class_shares_are_those_of_memory(options):
+    voters, rows = ["forest", "lda"], UnlabeledRows([X[L:300], X[300:]])
+    in_memory = FewLabelClassifier(voters, random_state=0, **options).fit(X, TARGET)
+    chunked = FewLabelClassifier(voters, random_state=0, **options)
+    chunked.fit(X[:L], Y[:L], unlabeled=rows)
+    mine, theirs = bounds_of_rows(chunked, rows, X[:L], Y[:L]), in_memory.bounds(X, TARGET)
+    np.testing.assert_allclose([b.value for b in mine], [b.value for b in theirs], rtol=1e-6)
+    tb = next(b for b in mine if b.name.startswith("TB"))
+    assert tb.value == pytest.approx(chunked.risk_bound_)
 
 
 def test_bounds_of_chunks_want_no_array_of_label_probabilities():

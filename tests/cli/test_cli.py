@@ -243,6 +243,24 @@ def test_bounds_of_a_model_and_of_a_votes_file(fewlabel: Runner, trained: Path, 
     assert "at most" not in said
 
 
+@pytest.mark.filterwarnings("ignore:The estimate of the error is unsafe")
+def test_bounds_of_a_model_for_equal_class_shares(fewlabel: Runner, tmp_path: Path):
+    import pandas as pd
+
+    from fewlabel import FewLabelClassifier, save
+
+    rng = np.random.default_rng(0)
+    truth = (rng.random(300) < 0.2).astype(int)
+    X = rng.normal(size=(300, 4)) + truth[:, None]
+    target = np.where(np.arange(300) < 60, truth, -1)
+    clf = FewLabelClassifier(["forest", "lda"], scoring="balanced", random_state=0, max_iter=0)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    save(clf.fit(frame, target), tmp_path / "model.skops")
+    frame[60:].to_csv(tmp_path / "table.csv", index=False)
+    answer = fewlabel(tmp_path, "bounds", "table.csv", "--model", "model.skops", "--json")
+    assert json.loads(answer.out)["error"]["value"] == pytest.approx(clf.risk_bound_)
+
+
 def test_bounds_of_a_model_are_about_the_labels_it_gives(fewlabel: Runner, trained: Path):
     """Final votes confirm what they were trained on: they must not judge themselves."""
     from fewlabel.assess.calibration import for_bounds

@@ -12,33 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fewlabel._core.arrays import Bools, Floats, Ints
-from fewlabel.assess.calibration import Confidence, bounding_power, for_bounds
+from fewlabel.assess.calibration import Confidence, bounding_power
 from fewlabel.assess.error_estimate import ErrorEstimate, Labels, assess_labels
 from fewlabel.assess.label_proba import label_proba_of
 from fewlabel.assess.out_of_sample import WeightRule, mix_held_out
-from fewlabel.assess.prevalence import ClassShares, labeled_shares, shifted
+from fewlabel.assess.prevalence import ClassShares, labeled_shares
 from fewlabel.assess.promise import Promise
+from fewlabel.assess.shifts import Shifts
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
-
-
-class Shifts(NamedTuple):
-    """Ratios of class shares by which votes are changed before and after they are calibrated.
-
-    ``before``: to the shares of the labelled rows, which calibration needs; ``after``: from these
-    to the shares of the table. None: they do not differ.
-    """
-
-    before: Floats | None
-    after: Floats | None
-
-    def before_calibration(self, votes: Floats) -> Floats:
-        """Votes for the class shares of the labelled rows."""
-        return votes if self.before is None else shifted(votes, self.before)
-
-    def label_proba(self, votes: Floats, power: float) -> Floats:
-        """Initial votes as they stand for P(Y|x) in the bounds."""
-        known = for_bounds(self.before_calibration(votes), power)
-        return known if self.after is None else shifted(known, self.after)
 
 
 class HeldOut(NamedTuple):
@@ -226,7 +207,8 @@ def assess(
         class_shares=held_out.class_shares,
         random_state=random_state,
     )
-    promise = Promise.of(found.confidence, found.cautious, rows.initial, rows.labels, power)
+    shifts = held_out.shifts(rows.votes.shape[1])
+    promise = Promise.of(found.confidence, found.cautious, rows.initial, rows.labels, power, shifts)
     return FitAssessment(
         error=found.error,
         promise=promise,

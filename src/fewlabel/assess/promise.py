@@ -15,6 +15,7 @@ from fewlabel.assess.accept import acceptance_steps, threshold_among
 from fewlabel.assess.calibration import Confidence
 from fewlabel.assess.error_estimate import ErrorEstimate
 from fewlabel.assess.limits import Share
+from fewlabel.assess.shifts import Shifts
 
 _MOST_STEPS = 1_000
 """In a file. In memory there is one for each row."""
@@ -37,6 +38,8 @@ class Promise:
         To which initial votes are raised before they stand for P(Y|x) in the bounds.
     max_error : float, default=0.05
         The error that was asked for.
+    shifts : Shifts, optional
+        By which they are changed before and after.
 
     Examples
     --------
@@ -51,13 +54,25 @@ class Promise:
     steps: Floats
     power: float = 1.0
     max_error: float = 0.05
+    shifts: Shifts = Shifts()
 
     @classmethod
     def of(
-        cls, rule: Confidence, cautious: Confidence, votes: Floats, labels: Ints, power: float
+        cls,
+        rule: Confidence,
+        cautious: Confidence,
+        votes: Floats,
+        labels: Ints,
+        power: float,
+        shifts: Shifts = Shifts(),
     ) -> Self:
         """The promise of a fit, from the initial votes and the labels of its unlabelled rows."""
-        return cls(rule, cautious, acceptance_steps(cautious.of(votes, labels)), power)
+        steps = acceptance_steps(cautious.of(votes, labels))
+        return cls(rule, cautious, steps, power, shifts=shifts)
+
+    def label_proba(self, votes: Floats) -> Floats:
+        """Votes of the initial classifier as they stand for P(Y|x) in the bounds."""
+        return self.shifts.label_proba(votes, self.power)
 
     def threshold(self, max_error: float | None = None) -> float:
         """The least cautious confidence of an accepted row; infinite if none can be accepted."""
@@ -86,7 +101,8 @@ class Promise:
         kept = np.linspace(0, len(self.steps) - 1, min(_MOST_STEPS - 1, len(self.steps)))
         own = np.flatnonzero(self.steps[:, 1] == self.threshold())
         rows = np.union1d(kept.astype(np.intp), own)
-        return {**asdict(self), "steps": self.steps[rows].tolist()}
+        plain = {"steps": self.steps[rows].tolist(), "shifts": self.shifts.to_lists()}
+        return {**asdict(self), **plain}
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
@@ -101,7 +117,9 @@ class Promise:
         power, max_error = float(plain["power"]), float(plain["max_error"])
         if not np.isfinite([power, max_error, *steps.ravel()]).all():
             raise ValueError("promise")
-        return cls(_rule(plain["rule"]), _rule(plain["cautious"]), steps, power, max_error)
+        shifts = Shifts.from_lists(plain["shifts"])
+        rules = _rule(plain["rule"]), _rule(plain["cautious"])
+        return cls(*rules, steps, power, max_error, shifts)
 
 
 def error_from_dict(plain: dict[str, Any]) -> ErrorEstimate:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel._core.targets import UNLABELED
-from fewlabel.assess.assessment import Shifts
 from fewlabel.assess.label_proba import label_proba_of
 from fewlabel.assess.label_sums import LabelRule, LabelSums, PseudoLabels, Verdicts
+from fewlabel.assess.shifts import Shifts
 from fewlabel.assess.suggest import NextRows
 from fewlabel.assess.true_labels import known_labels
 from fewlabel.bounds.cells import Statistics

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from fewlabel._core.arrays import Floats
 from fewlabel._core.scikit import n_rows
 from fewlabel._core.targets import UNLABELED, encode_target
-from fewlabel.assess.calibration import bounding_power, for_bounds
+from fewlabel.assess.calibration import bounding_power
 from fewlabel.assess.label_proba import CHOICES, label_proba_of
 from fewlabel.assess.label_sums import LabelRule
+from fewlabel.assess.shifts import Shifts
 from fewlabel.assess.transduction_bounds import supervised_estimate
 from fewlabel.bounds.cells import Statistics
 from fewlabel.bounds.margins import MarginSums, margin_sums
@@ -113,13 +114,14 @@ class Sums(NamedTuple):
 class Assessor(NamedTuple):
     """The classifiers whose votes are compared.
 
-    ``power`` calibrates initial votes that stand for P(Y|x); 1 leaves them alone.
+    ``power`` and ``shifts`` make initial votes stand for P(Y|x).
     """
 
     final: Any
     initial: Any
     label_proba: str
     power: float
+    shifts: Shifts
     resolution: int | None
 
     def votes_and_proba(self, X: Any) -> tuple[Floats, Floats]:
@@ -127,7 +129,7 @@ class Assessor(NamedTuple):
         votes = vote_matrix(self.final, X)
         initial = votes
         if self.label_proba == "supervised":
-            initial = for_bounds(vote_matrix(self.initial, X), self.power)
+            initial = self.shifts.label_proba(vote_matrix(self.initial, X), self.power)
         return votes, label_proba_of(self.label_proba, votes, initial)
 
 
@@ -207,10 +209,13 @@ def bounds_of_rows(classifier: Any, rows: Rows, X: Any, y: ArrayLike) -> list[Bo
     layout = classifier._chunk_layout(rows.layout_like(X))
     with rows.opened(layout) as executor:
         first_look(executor, rows.missing_label)
-        codes, held_out = classifier._held_out().judged
-        power = bounding_power(held_out, codes) if label_proba == "supervised" else 1.0
+        judged = classifier._held_out()
+        (codes, held_out), shifts = judged.judged, judged.shifts(len(classifier.classes_))
+        power = 1.0
+        if label_proba == "supervised":
+            power = bounding_power(shifts.before_calibration(held_out), codes)
         voters = classifier.estimator_, classifier.initial_estimator_
-        assessor = executor.call(Assessor, *voters, label_proba, power, rows.resolution)
+        assessor = executor.call(Assessor, *voters, label_proba, power, shifts, rows.resolution)
         sums: Sums | None = executor.run(assess, merge_sums, ("X",), assessor=assessor)
         if sums is None or sums.statistics is None:
             raise ValueError("There is no unlabelled row whose error could be bounded.")

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fewlabel._core.arrays import Floats
 from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.assess.calibration import for_bounds
 from fewlabel.bounds.realised import realised_error_quantile
 from fewlabel.bounds.thresholds import search_thresholds
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
@@ -176,7 +175,7 @@ def _of_model(table: pa.Table, path: Path) -> Subject:
     return Subject(
         vote_matrix(model.final, X),
         first,
-        for_bounds(first, power),
+        model.promise.label_proba(first),
         [str(name) for name in model.final.classes_],
         MODEL.format(power=told),
         tuple(first_lines(notes)),
