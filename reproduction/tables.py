@@ -151,9 +151,9 @@ def _accuracy_note(cells: dict[str, dict[str, Cell]]) -> str:
         f"Mean ± standard deviation (divisor n) over {counts}; in brackets where it is not "
         f"{N_TRIALS}. Italics: the paper's. Bold: best mean of the paper's methods. ↓: "
         "significantly worse than it (two-sided Mann-Whitney U test at 0.01), on the splits that "
-        f"the row's cells with {COMPARED} or more share. The paper's arrows are its own. SE: ours minus the paper's "
-        f"mean in standard errors of the difference, shown beyond {FAR:g}; a single trial is "
-        "given the paper's deviation."
+        f"the row's cells with {COMPARED} or more share. The paper's arrows are its own. SE: ours "
+        "minus the paper's mean in standard errors of the difference, shown beyond "
+        f"{FAR:g}; a single trial is given the paper's deviation."
     )
 
 

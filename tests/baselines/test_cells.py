@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import pickle
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 
+from fewlabel import LabelSpreadingClassifier
 from fewlabel.baselines import _cells, _graph
 from fewlabel.baselines._cells import Cells
 from fewlabel.baselines._graph import nearest
@@ -96,25 +97,66 @@ def test_many_points_are_looked_for_in_cells(monkeypatch):
     np.testing.assert_array_equal(both[1], np.concatenate([one[1], other[1]]))
 
 
-def test_an_index_is_made_once_and_lives_as_long_as_its_points(monkeypatch):
-    made = []
+@pytest.fixture
+def made(monkeypatch):
+    """The sizes of all indexes that are made."""
+    sizes = []
 
-    def counted(points, **params):
-        made.append(len(points))
-        return Cells(points, **params)
+    def counted(points):
+        sizes.append(len(points))
+        return Cells(points)
 
     monkeypatch.setattr(_graph, "find_spec", lambda name: None)
     monkeypatch.setattr(_graph, "Cells", counted)
-    before = len(_graph._searches)
-    graphs = [POINTS[:5_000].copy(), POINTS[:5_500].copy()]
-    for queries in (None, POINTS[5_500:5_600], POINTS[5_600:5_700]):  # graphs vote in turns
-        for points in graphs:
-            nearest(points, 5, queries)
+    return sizes
+
+
+def test_an_index_is_made_once_for_each_graph_and_again_from_a_file(made):
+    codes = np.arange(5_500) % 50 - 48  # two labelled rows of 50
+    y = np.where(codes < 0, -1, codes)
+    spreadings = [LabelSpreadingClassifier("local").fit(POINTS[:n], y[:n]) for n in (5_000, 5_500)]
+    for clf in spreadings:
+        clf.predict(POINTS[5_500:5_600])
+        votes = clf.predict_proba(POINTS[5_600:5_700])
+        np.testing.assert_array_equal(clf.respread(clf.transduction_).graph_.data, clf.graph_.data)
     assert made == [5_000, 5_500]
-    assert len(_graph._searches) == before + 2
-    del points, graphs
-    gc.collect()
-    assert len(_graph._searches) == before
+    again = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(again.predict_proba(POINTS[5_600:5_700]), votes)
+    np.testing.assert_array_equal(again.predict_proba(POINTS[5_600:5_700]), votes)
+    assert made == [5_000, 5_500, 5_500]
+
+
+def test_rows_that_were_changed_in_place_are_looked_for_anew(made):
+    rows = POINTS[:5_000].copy()
+    y = np.where(np.arange(5_000) % 50 < 2, np.arange(5_000) % 50, -1)
+    LabelSpreadingClassifier("local").fit(rows, y)
+    rows[:] = np.random.default_rng(1).permutation(rows)
+    expected = LabelSpreadingClassifier("local").fit(rows.copy(), y).label_distributions_
+    found = LabelSpreadingClassifier("local").fit(rows, y).label_distributions_
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_many_queries_are_looked_for_in_blocks(monkeypatch):
+    index = Cells(POINTS)
+    expected = index.search(POINTS, POINTS, 11)
+    monkeypatch.setattr(_cells, "_MOST_FOUND", 11 * 5 * 700)
+    distances, positions = index.search(POINTS, POINTS, 11)
+    np.testing.assert_allclose(distances, expected[0], atol=1e-6)
+    assert (positions == expected[1]).mean() > 0.999
+
+
+def test_a_first_row_whose_cells_hold_too_few_points(monkeypatch):
+    monkeypatch.setattr(_graph, "find_spec", lambda name: None)
+    monkeypatch.setattr(_graph, "MANY_POINTS", 10)
+    monkeypatch.setattr(_cells, "_POINTS_OF_A_CELL", 5)
+    monkeypatch.setattr(_cells, "_FEWEST_PROBED", 2)
+    monkeypatch.setattr(_cells, "_PROBED", 0.0)
+    points = np.random.default_rng(0).normal(size=(42, 8))
+    points[:2] += 100
+    distances, positions = nearest(points, 9)
+    assert np.isfinite(distances).all()
+    assert positions[0, 0] == 1
+    assert (positions[0] != 0).all()
 
 
 def test_rows_whose_cells_hold_too_few_points_repeat_the_nearest(monkeypatch):

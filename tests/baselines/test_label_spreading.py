@@ -100,7 +100,7 @@ def test_dense_version_is_refused_before_it_allocates():
     y = np.full(70_000, -1)
     y[:2] = 0, 1
     clf = LabelSpreadingClassifier("rbf", memory_limit=24)
-    with pytest.raises(MemoryError, match=r"about 110 GiB for 70000 rows .* Use kernel='knn'"):
+    with pytest.raises(MemoryError, match=r"about 110 GiB for 3 .* 70000 × .* Use kernel='knn'"):
         clf.fit(X, y)
     # The same limit lets what fits pass.
     clf.fit(X[:100], y[:100])
@@ -169,5 +169,8 @@ def test_respread_needs_the_rows_of_fit():
     X, truth = make_moons(40, random_state=0)
     with pytest.raises(ValueError, match="the 40 rows of fit"):
         LabelSpreadingClassifier().fit(X, truth).respread(truth[:7])
-    with pytest.raises(ValueError, match="graph of 'knn' or 'local'"):
-        LabelSpreadingClassifier("rbf", gamma=1.0).fit(X, truth).respread(truth)
+    dense = LabelSpreadingClassifier("rbf", gamma=1.0).fit(X, truth)
+    with pytest.raises(AttributeError, match="no attribute 'respread'") as told:
+        dense.respread(truth)
+    assert "graph of 'knn' or 'local'" in str(told.value.__cause__)
+    assert not hasattr(dense, "held_out_votes")

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from fewlabel import FewLabelClassifier, SelfLearningClassifier, UnlabeledRows, predict_rows
 from fewlabel.assess.suggest import next_to_label
 from fewlabel.chunks.survey import SAMPLE_ROWS, ColumnSums
+from fewlabel.ensemble import kept_rounds
 from fewlabel.ensemble.families import ANCHORS, OPTIONAL, RangeScaler
 from fewlabel.ensemble.sampled import SampledLearner, SampleTrainer, fitted_scaler
 from fewlabel.report.summarize import summarize
@@ -116,10 +117,42 @@ def test_audit_of_rows_that_were_drawn_in_the_last_pass(in_chunks):
     assert proof.rows == int(in_chunks.accept(0.1).sum())
     with pytest.raises(ValueError, match="those of audit_sample"):
         in_chunks.audit([10**6], [0])
+    with pytest.raises(ValueError, match="no label at position 0"):
+        in_chunks.audit(rows, [None, *truth[1:]])
+    with pytest.raises(ValueError, match="none of them can be equal"):
+        in_chunks.audit(rows, truth.astype(str))
     with pytest.raises(ValueError, match="draw fewer"):
         in_chunks.audit_sample(10**6)
     with pytest.raises(ValueError, match="drawn in the fit"):
         in_chunks.audit_sample(3, random_state=1)
+
+
+def test_a_round_is_compared_on_the_rows_of_memory(monkeypatch):
+    asked = []
+
+    def remembered(votes, new_votes):
+        asked.append(votes)
+        return True
+
+    monkeypatch.setattr(kept_rounds, "prefers_new_labels", remembered)
+    monkeypatch.setattr("fewlabel.ensemble.learner.COMPARED_ROWS", 100)
+    monkeypatch.setattr("fewlabel.ensemble.sampled.COMPARED_ROWS", 100)
+    once = {"voters": ["forest", "lda"], "max_iter": 1}
+    learner(**once).fit(X, np.where(np.arange(len(X)) < L, Y, -1))
+    learner(**once).fit(X[:L], Y[:L], unlabeled=UnlabeledRows(CHUNKS))
+    in_memory, in_chunks = asked
+    assert len(in_memory) == 100
+    np.testing.assert_allclose(in_chunks, in_memory, atol=1e-12)
+
+
+def test_sparse_rows_with_gaps_are_filled():
+    rows = sparse.csr_matrix(np.where(X > 2, X, 0.0))
+    rows.data[::7] = np.nan
+    voters = ["svm", "s3vm", "spreading"]
+    clf = learner(voters=voters, max_iter=1).fit(
+        rows[:L], Y[:L], unlabeled=UnlabeledRows([rows[L:250], rows[250:]])
+    )
+    assert not any(record.left_out for record in clf.voters_)
 
 
 def test_true_labels_are_a_column(tmp_path):

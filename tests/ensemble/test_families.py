@@ -217,3 +217,9 @@ def test_an_estimator_of_the_users_is_cloned():
     made = family.make(0, None)
     assert made is not model
     assert isinstance(FAMILIES["svm"].make(0, None), SVC)
+
+
+@pytest.mark.parametrize("name", ["extra_trees", "lda", "network"])
+def test_nobody_else_has_the_name_of_a_family_of_ours(name):
+    with pytest.raises(ValueError, match=f"'{name}' is the name of one of our own families"):
+        families_of([(name, SVC()), "spreading_forest"])

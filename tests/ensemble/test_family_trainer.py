@@ -502,3 +502,9 @@ def test_where_a_family_of_ours_stops_is_no_news(bench):
     own = families_of([("own", SemiLDAClassifier(max_iter=1))])[0]
     with pytest.warns(ConvergenceWarning):
         first_voter(bench, own)
+
+
+def test_a_dense_graph_of_the_user_is_cross_fitted(bench):
+    dense = families_of([("dense", LabelSpreadingClassifier("rbf", gamma=1.0))])[0]
+    voter = bench.train(dense, bench.labeled, bench.codes[bench.labeled])
+    assert bench.accuracy(bench.held_out(dense, voter)) > 0.4

@@ -374,6 +374,8 @@ def test_rows_may_be_sparse_and_lack_values():
 def test_weights_that_are_all_zero_are_refused():
     with pytest.raises(ValueError, match="sample_weight is zero for every row"):
         FewLabelClassifier(FAST).fit(X, TARGET, sample_weight=np.zeros(len(X)))
+    with pytest.raises(ValueError, match="sample_weight is zero for every labelled row"):
+        FewLabelClassifier(FAST).fit(X, TARGET, sample_weight=(TARGET == -1).astype(float))
 
 
 def unfitted_learner(rows, codes, **params):

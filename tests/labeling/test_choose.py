@@ -203,5 +203,5 @@ def test_only_random_rows_enter_the_estimate():
     assert honest.n == 60
     assert honest.low <= true <= honest.high
     assert abs(honest.value - true) < abs(every - true)
-    with pytest.raises(ValueError, match="mask of the 2000 rows"):
+    with pytest.raises(ValueError, match="mask of 2000 booleans"):
         clf.estimate_from(np.ones(3, dtype=bool))

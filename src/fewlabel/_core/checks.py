@@ -173,3 +173,28 @@ def check_relaxation(relaxation: float) -> float:
     if not (np.isfinite(relaxation) and relaxation >= 0.0):
         raise ValueError(f"relaxation must be a finite number >= 0. Got {relaxation} instead.")
     return float(relaxation)
+
+
+def as_mask(rows: ArrayLike, n: int) -> NDArray[np.bool_]:
+    """Which of n rows are meant, by positions or by a mask of booleans."""
+    given = np.asarray(rows)
+    if given.dtype == object and all(isinstance(x, bool | np.bool_) for x in given.ravel()):
+        given = given.astype(bool)
+    if given.dtype == bool and given.shape == (n,):
+        return given
+    if given.size == 0:
+        given = given.astype(np.intp)
+    numbers = given.ndim == 1 and given.dtype.kind in "iu"
+    if not numbers or (given.size and not 0 <= given.min() <= given.max() < n):
+        raise ValueError(
+            f"rows must be positions from 0 to {n - 1}, or a mask of {n} booleans. Got "
+            f"{given.dtype} of shape {given.shape}."
+        )
+    if given.size == n > 2 and given.max() <= 1:
+        raise ValueError(
+            f"rows has a 0 or 1 for each of {n} rows, which would be positions. Use booleans for a "
+            f"mask."
+        )
+    mask = np.zeros(n, dtype=bool)
+    mask[given] = True
+    return mask

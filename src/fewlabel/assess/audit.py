@@ -260,7 +260,7 @@ def audit(
             f"right_labels must hold one label for each of the {len(checked)} rows. "
             f"Got {len(found)}."
         )
-    _check_comparable(finished, found)
+    check_comparable(finished, found)
     wrong = np.array([a != b for a, b in zip(finished[checked], found)], dtype=bool)
     return Audit.from_checks(int(inside.sum()), wrong, confidence=confidence, plan=plan, what=what)
 
@@ -277,7 +277,8 @@ def _mask(population: ArrayLike | None, n: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _check_comparable(labels: NDArray[Any], found: NDArray[Any]) -> None:
+def check_comparable(labels: NDArray[Any], found: NDArray[Any]) -> None:
+    """Refuse right labels that are missing, or that can equal no label because of their type."""
     missing = [i for i, label in enumerate(found) if label is None or label != label]
     if missing:
         raise ValueError(

@@ -15,7 +15,7 @@ from fewlabel.assess.accept import acceptance_steps, threshold_among
 from fewlabel.assess.calibration import Confidence
 from fewlabel.assess.error_estimate import ErrorEstimate
 from fewlabel.assess.limits import Share
-from fewlabel.assess.shifts import Shifts
+from fewlabel.assess.shifts import NO_SHIFTS, Shifts
 
 _MOST_STEPS = 1_000
 """In a file. In memory there is one for each row."""
@@ -54,7 +54,7 @@ class Promise:
     steps: Floats
     power: float = 1.0
     max_error: float = 0.05
-    shifts: Shifts = Shifts()
+    shifts: Shifts = NO_SHIFTS
 
     @classmethod
     def of(
@@ -64,7 +64,7 @@ class Promise:
         votes: Floats,
         labels: Ints,
         power: float,
-        shifts: Shifts = Shifts(),
+        shifts: Shifts = NO_SHIFTS,
     ) -> Self:
         """The promise of a fit, from the initial votes and the labels of its unlabelled rows."""
         steps = acceptance_steps(cautious.of(votes, labels))

@@ -49,3 +49,6 @@ class Shifts(NamedTuple):
         if not all(ratios is None or np.isfinite(ratios).all() for ratios in found):
             raise ValueError("shifts")
         return found
+
+
+NO_SHIFTS = Shifts()

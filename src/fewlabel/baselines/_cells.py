@@ -16,6 +16,7 @@ _FEWEST_PROBED = 5
 _PROBED = 0.6  # times the root of the number of cells: where a graph is made, misses add up
 _POINTS_FOR_A_CENTRE = 20
 _KMEANS_STEPS = 5  # cells need not be good clusters
+_MOST_FOUND = 32_000_000  # distances that are held at once: half a GiB with their positions
 
 
 class Cells:
@@ -25,14 +26,13 @@ class Cells:
     ----------
     points : ndarray of shape (n_points, n_features)
         They are not kept: every search is given them.
-    n_jobs : int, optional
 
     Notes
     -----
     Nearly all of the nearest points are found; ``make bench`` measures how many.
     """
 
-    def __init__(self, points: Any, *, n_jobs: int | None = None) -> None:
+    def __init__(self, points: Any) -> None:
         n_cells = max(1, len(points) // _POINTS_OF_A_CELL)
         shuffled = np.random.default_rng(0).permutation(len(points))
         # Twins cannot be told apart by more cells.
@@ -43,13 +43,8 @@ class Cells:
             means.fit(some)
         cells = _by_value(means.predict(points), n_cells)
         occupied = [c for c, members in enumerate(cells) if len(members)]
-        self._n_jobs = n_jobs
         self._cells = [cells[c] for c in occupied]
-        self._centres = self._among(means.cluster_centers_[occupied], _FEWEST_PROBED)
-
-    def _among(self, points: Any, k: int) -> NearestNeighbors:
-        k = min(k, len(points))
-        return NearestNeighbors(n_neighbors=k, algorithm="brute", n_jobs=self._n_jobs).fit(points)
+        self._centres = _among(means.cluster_centers_[occupied], _FEWEST_PROBED)
 
     def search(self, points: Any, queries: Any, k: int) -> tuple[Floats, Ints]:
         """Distances and positions of the k nearest of the points divided, nearest first.
@@ -61,18 +56,31 @@ class Cells:
         if queries is points:
             n_probed = max(n_probed, round(_PROBED * len(self._cells) ** 0.5))
         n_probed = min(n_probed, len(self._cells))
+        block = max(1, _MOST_FOUND // (n_probed * k))
+        blocks = (queries[i : i + block] for i in range(0, max(len(queries), 1), block))
+        found = [self._search_block(points, rows, k, n_probed) for rows in blocks]
+        distances, positions = zip(*found, strict=True)
+        return np.concatenate(distances), np.concatenate(positions)
+
+    def _search_block(
+        self, points: Any, queries: Any, k: int, n_probed: int
+    ) -> tuple[Floats, Ints]:
         probed = self._centres.kneighbors(queries, n_probed, return_distance=False)
         shape = (*probed.shape, k)
         distances, positions = np.full(shape, np.inf), np.zeros(shape, dtype=np.intp)
         for members, asked in zip(self._cells, _by_value(probed.ravel(), len(self._cells))):
             if len(asked):
                 rows, slots = np.divmod(asked, probed.shape[1])
-                cell = self._among(points[members], k)
+                cell = _among(points[members], k)
                 found, which = cell.kneighbors(queries[rows])
                 n_found = found.shape[1]
                 distances[rows, slots, :n_found] = found
                 positions[rows, slots, :n_found] = members[which]
         return _smallest(distances.reshape(len(queries), -1), positions, k)
+
+
+def _among(points: Any, k: int) -> NearestNeighbors:
+    return NearestNeighbors(n_neighbors=min(k, len(points)), algorithm="brute").fit(points)
 
 
 def _by_value(codes: Ints, n_values: int) -> list[Ints]:

@@ -7,9 +7,9 @@ is installed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
-from weakref import finalize
 
 import numpy as np
 from scipy import sparse
@@ -46,6 +46,44 @@ def fitted_pca(X: Any, n_components: int, whiten: bool, random_state: Any) -> PC
         return pca.fit(X.toarray())
 
 
+Search = Callable[[Any, int], tuple[Floats, Ints]]
+"""From rows (None: the points themselves) and k to distances and positions of the nearest."""
+
+
+def search_of(points: Any, *, n_jobs: int | None = None) -> Search:
+    """How the nearest of these points are looked for; an index of many points is made here, once.
+
+    Parameters
+    ----------
+    points : {ndarray, sparse matrix} of shape (n_points, n_features)
+    n_jobs : int, optional
+
+    Returns
+    -------
+    search : callable
+        As :func:`nearest` without the points.
+    """
+    n = points.shape[0]
+    dense, few_features = not issparse(points), points.shape[1] <= _MOST_FEATURES_OF_A_TREE
+    if n >= MANY_POINTS and dense and not few_features:
+        by_faiss = find_spec("faiss") is not None
+        find = _faiss_search(points) if by_faiss else partial(Cells(points).search, points)
+        return partial(_by_index, points, find)
+    algorithm = "kd_tree" if dense and few_features else "brute"
+    index = NearestNeighbors(algorithm=algorithm, n_jobs=n_jobs).fit(points)
+
+    def search(queries: Any, k: int) -> tuple[Floats, Ints]:
+        # None: a row is not its own neighbour.
+        distances, positions = index.kneighbors(queries, _at_most(k, n, queries))
+        return distances, positions
+
+    return search
+
+
+def _at_most(k: int, n_points: int, queries: Any) -> int:
+    return max(min(k, n_points - (queries is None)), 1)
+
+
 def nearest(
     points: Any, k: int, queries: Any = None, *, n_jobs: int | None = None
 ) -> tuple[Floats, Ints]:
@@ -69,23 +107,16 @@ def nearest(
     Among ``MANY_POINTS`` dense points or more the search is approximate: it finds nearly all of the
     neighbours in a fraction of the time.
     """
-    n = points.shape[0]
-    k = max(min(k, n - (queries is None)), 1)
-    tree = not issparse(points) and points.shape[1] <= _MOST_FEATURES_OF_A_TREE
-    if n >= MANY_POINTS and not issparse(points) and not tree:
-        return _by_index(points, k, queries, n_jobs)
-    index = NearestNeighbors(
-        n_neighbors=k, algorithm="kd_tree" if tree else "brute", n_jobs=n_jobs
-    ).fit(points)
-    distances, positions = index.kneighbors(queries)  # None: a row is not its own neighbour
-    return distances, positions
+    return search_of(points, n_jobs=n_jobs)(queries, k)
 
 
-def _by_index(points: Any, k: int, queries: Any, n_jobs: int | None) -> tuple[Floats, Ints]:
-    own = queries is None
-    distances, found = _search_of(points, n_jobs)(points, points if own else queries, k + own)
+def _by_index(
+    points: Any, find: Callable[[Any, int], tuple[Floats, Ints]], queries: Any, k: int
+) -> tuple[Floats, Ints]:
+    own, k = queries is None, _at_most(k, len(points), queries)
+    distances, found = find(points if own else queries, k + own)
     if own:  # the row itself is found first, or a twin of it
-        itself = found == np.arange(len(found))[:, None]
+        itself = (found == np.arange(len(found))[:, None]) & np.isfinite(distances)
         itself[~itself.any(axis=1), -1] = True
         shape = len(found), k
         distances, found = distances[~itself].reshape(shape), found[~itself].reshape(shape)
@@ -94,22 +125,7 @@ def _by_index(points: Any, k: int, queries: Any, n_jobs: int | None) -> tuple[Fl
     return np.where(missing, distances[:, :1], distances), found
 
 
-Search = Callable[[Any, Any, int], tuple[Floats, Ints]]
-"""From the points of an index, rows and k to distances and positions."""
-_searches: dict[int, Search] = {}
-
-
-def _search_of(points: Any, n_jobs: int | None) -> Search:
-    """The index of these points, kept as long as they are: rows are asked about in many blocks."""
-    key = id(points)
-    if key not in _searches:
-        by_faiss = find_spec("faiss") is not None
-        _searches[key] = _faiss_search(points) if by_faiss else Cells(points, n_jobs=n_jobs).search
-        finalize(points, _searches.pop, key, None)
-    return _searches[key]
-
-
-def _faiss_search(points: Any) -> Search:
+def _faiss_search(points: Any) -> Callable[[Any, int], tuple[Floats, Ints]]:
     import faiss
 
     rows = np.ascontiguousarray(points, dtype=np.float32)
@@ -121,7 +137,7 @@ def _faiss_search(points: Any) -> Search:
     index.add(rows)
     index.nprobe = max(8, int(_PROBED * n_lists))
 
-    def search(points: Any, queries: Any, k: int) -> tuple[Floats, Ints]:
+    def search(queries: Any, k: int) -> tuple[Floats, Ints]:
         squares, found = index.search(np.ascontiguousarray(queries, dtype=np.float32), k)
         distances = np.sqrt(np.maximum(squares, 0.0)).astype(np.float64)
         return np.where(found < 0, np.inf, distances), np.maximum(found, 0)

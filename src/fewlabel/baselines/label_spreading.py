@@ -34,6 +34,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.utils import gen_batches
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.arrays import Floats
@@ -42,14 +43,15 @@ from fewlabel._core.targets import UNLABELED, encode_target
 from fewlabel.assess.held_out import Fold
 from fewlabel.baselines._base import Codes, SemiSupervisedClassifier, class_prior
 from fewlabel.baselines._graph import (
+    Search,
     distributions,
     fitted_pca,
     local_edges,
-    nearest,
     neighbour_graph,
     one_hot,
     reached_rows,
     scales_of,
+    search_of,
     spread,
     spread_faster,
     spread_in_blocks,
@@ -59,6 +61,12 @@ _DENSE_MATRICES = 3  # n × n matrices that scikit-learn's LabelSpreading holds 
 _LEAST_VARIANCE = 1e-6  # of a whitened component, relative to the largest
 _HELD_OUT_TOLERANCE = 1e-3
 _BATCH = 1024  # new rows whose similarities to all training rows are held at once
+
+
+def _has_graph(self: LabelSpreadingClassifier) -> bool:
+    if self.kernel == "rbf":
+        raise AttributeError("It needs the graph of 'knn' or 'local'. Got kernel='rbf'.")
+    return True
 
 
 class LabelSpreadingClassifier(SemiSupervisedClassifier):
@@ -73,9 +81,8 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
     kernel : {"knn", "local", "rbf"}, default="knn"
         "knn": symmetric graph of nearest neighbours, for any number of rows. "local": the same
         graph with weights that fall with the distance, measured in that of the k-th neighbours.
-        "rbf": all pairs, by
-        scikit-learn's :class:`~sklearn.semi_supervised.LabelSpreading`; it is refused if its three
-        n × n matrices would not fit in ``memory_limit``.
+        "rbf": all pairs, by scikit-learn's :class:`~sklearn.semi_supervised.LabelSpreading`; it is
+        refused if its three n × n matrices would not fit in ``memory_limit``.
     n_neighbors : int, default=10
         Neighbours k of a row, for "knn" and "local" also those that vote on a new row.
     gamma : float, default=0.001
@@ -94,14 +101,14 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         width are projected.
     max_iter : int, default=200
     tol : float, default=1e-3
-        Stop when the scores change by less in total (relative to the labels' total of 1 − α for
-        "knn", as in scikit-learn for "rbf").
+        Stop when the scores change by less in total (relative to the labels' total of 1 − α; as in
+        scikit-learn for "rbf").
     memory_limit : float or None, default=None
         GiB that "rbf" may use. None is the memory of the machine.
     random_state : int, RandomState instance or None, default=None
         For the principal components of large or sparse data.
     n_jobs : int, default=None
-        Threads of the neighbour search.
+        Threads of the neighbour search among up to six features; beyond, it has OpenMP's threads.
     missing_label : object, default="auto"
         What marks an unlabelled row; "auto" takes -1, NaN, None and pd.NA.
     verbose : int, default=0
@@ -127,8 +134,7 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
     Notes
     -----
     A new row gets the mean of its neighbours' distributions ("knn"; weighted as edges for "local"),
-    or the mean over all training
-    rows weighted by similarity ("rbf"); the graph is not extended.
+    or the mean over all training rows weighted by similarity ("rbf"); the graph is not extended.
 
     References
     ----------
@@ -149,6 +155,7 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
     """
 
     _sparse = True
+    _search: Search | None = None  # made in fit, and again where a file brought the classifier
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({"knn", "local", "rbf"})],
@@ -210,9 +217,10 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         self.class_prior_ = class_prior(codes, len(self.classes_))
         self.n_unreached_ = int((~reached_rows(scores)).sum())
         self._log(f"{self.n_iter_} iterations; no label reached {self.n_unreached_} rows")
-        self.label_distributions_ = self._to_distributions(scores)
+        self.label_distributions_ = distributions(scores, self.class_prior_)
         return self.label_distributions_
 
+    @available_if(_has_graph)
     def respread(self, y: Any) -> Self:
         """A classifier for other labels of the same rows, on the graph of this one.
 
@@ -229,8 +237,8 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
             A new one, fitted; this one stays as it is.
         """
         check_is_fitted(self)
-        self._require_graph("respread")
         other = copy.copy(self)
+        other._search = self._search
         codes, other.classes_ = encode_target(y, self.missing_label)
         if len(codes) != len(self.label_distributions_):
             raise ValueError(
@@ -240,10 +248,7 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         other._label_rows(codes, other._distribute(scores, codes))
         return other
 
-    def _require_graph(self, name: str) -> None:
-        if self.kernel == "rbf":
-            raise ValueError(f"{name} needs the graph of 'knn' or 'local'. Got kernel='rbf'.")
-
+    @available_if(_has_graph)
     def held_out_votes(self, folds: list[Fold]) -> Floats:
         """Votes for the labelled rows of ``fit``, each without the labels of its fold.
 
@@ -261,7 +266,6 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
             Zero for rows that are in no fold.
         """
         check_is_fitted(self)
-        self._require_graph("held_out_votes")
         labeled = np.flatnonzero(self._codes != UNLABELED)
         codes, n_classes = self._codes[labeled], len(self.classes_)
         fold_of = np.full(len(labeled), len(folds))
@@ -270,7 +274,7 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         # A column for each class in each fold. Few digits will do: these votes only judge.
         graph, tol = self.graph_.astype(np.float32), max(self.tol, _HELD_OUT_TOLERANCE)
         scores_at_sources = spread_in_blocks(
-            lambda sources: self._spread(graph, sources, tol),
+            lambda sources: self._spread(graph, sources, tol)[0],
             len(self._codes),
             labeled,
             fold_of * n_classes + codes,
@@ -292,7 +296,8 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
     def _spread_graph(self, X: Any, codes: Codes) -> Floats:
         self._projection = self._fit_projection(X)
         self._points = self._project(X)
-        distances, positions = nearest(self._points, self.n_neighbors, n_jobs=self.n_jobs)
+        self._search = search_of(self._points, n_jobs=self.n_jobs)
+        distances, positions = self._search(None, self.n_neighbors)
         self._scales = scales_of(distances) if self.kernel == "local" else None
         weights = self._edges(distances, positions, self._scales)
         self.graph_ = neighbour_graph(weights, positions)
@@ -307,16 +312,16 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
     def _spread_over(self, graph: sparse.csr_matrix, codes: Codes) -> Floats:
         n_classes = len(self.classes_)
         counts = np.bincount(codes[codes != UNLABELED], minlength=n_classes).astype(np.float64)
-        return self._weigh(self._spread(graph, one_hot(codes, n_classes), self.tol), counts)
+        scores, self.n_iter_ = self._spread(graph, one_hot(codes, n_classes), self.tol)
+        return self._weigh(scores, counts)
 
-    def _spread(self, graph: sparse.csr_matrix, sources: NDArray[Any], tol: float) -> NDArray[Any]:
+    def _spread(
+        self, graph: sparse.csr_matrix, sources: NDArray[Any], tol: float
+    ) -> tuple[NDArray[Any], int]:
+        """Scores, and the iterations that they took."""
         solve = spread_faster if self.kernel == "local" else spread
-        scores, self.n_iter_, converged = solve(
-            graph,
-            sources,
-            alpha=self.alpha,
-            max_iter=self.max_iter,
-            tol=tol,
+        scores, n_iter, converged = solve(
+            graph, sources, alpha=self.alpha, max_iter=self.max_iter, tol=tol
         )
         if not converged:
             warnings.warn(
@@ -325,7 +330,10 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        return scores
+        return scores, n_iter
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in super().__getstate__().items() if k != "_search"}
 
     def _fit_projection(self, X: Any) -> PCA | None:
         # Fewer components than rows and features: what every solver of PCA can do.
@@ -361,37 +369,29 @@ class LabelSpreadingClassifier(SemiSupervisedClassifier):
         self._log(f"about {needed:.2g} GiB for {_DENSE_MATRICES} matrices of {n_rows}²")
         if needed > limit:
             raise MemoryError(
-                f"kernel='rbf' needs about {needed:.3g} GiB for {n_rows} rows "
-                f"({_DENSE_MATRICES} dense matrices of {n_rows} × {n_rows}), more than the "
-                f"{limit:.3g} GiB allowed. Use kernel='knn', whose memory is proportional to "
-                f"n_samples · n_neighbors, fewer rows, or a larger memory_limit."
+                f"kernel='rbf' needs about {needed:.3g} GiB for {_DENSE_MATRICES} dense matrices "
+                f"of {n_rows} × {n_rows}, more than the {limit:.3g} GiB allowed. Use kernel='knn' "
+                f"(a sparse graph), fewer rows, or a larger memory_limit."
             )
-
-    def _to_distributions(self, scores: Floats) -> Floats:
-        return distributions(scores, self.class_prior_)
 
     def _scores(self, X: Any) -> Floats:
         if self.kernel != "rbf":
             k = min(self.n_neighbors, max(self._points.shape[0] - 1, 1))
-            found = nearest(self._points, k, self._project(X), n_jobs=self.n_jobs)
-            distances, positions = found
+            if self._search is None:
+                self._search = search_of(self._points, n_jobs=self.n_jobs)
+            distances, positions = self._search(self._project(X), k)
             scales = None if self._scales is None else scales_of(distances)
             edges = self._edges(distances, positions, scales)
             votes = np.einsum("nk,nkc->nc", edges, self.label_distributions_[positions])
-            return self._to_distributions(votes)
+            return distributions(votes, self.class_prior_)
         scores = np.empty((X.shape[0], len(self.classes_)))
         for batch in gen_batches(len(scores), _BATCH):
             similarity = rbf_kernel(X[batch], self._rows, gamma=self.gamma)
             scores[batch] = similarity @ self.label_distributions_
-        return self._to_distributions(scores)
+        return distributions(scores, self.class_prior_)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Label distributions of new rows, from those of similar training rows.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-        """
+        """Label distributions of new rows, from those of similar training rows."""
         return self._checked_scores(X)
 
 

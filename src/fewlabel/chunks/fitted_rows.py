@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewlabel._core.arrays import Bools, Ints
 from fewlabel.assess.assessment import HeldOut
-from fewlabel.assess.audit import Audit
+from fewlabel.assess.audit import Audit, check_comparable
+from fewlabel.assess.audit_draws import one_dimensional
 from fewlabel.assess.label_sums import LabelRule, LabelSums, PseudoLabels
 from fewlabel.assess.suggest import NextRows
 from fewlabel.assess.transduction_bounds import supervised_estimate
@@ -161,12 +162,14 @@ class LabelsOnDisk(NamedTuple):
 
     def audit(self, rows: ArrayLike, right_labels: ArrayLike, **how: Any) -> Audit:
         """The statement from the right labels of these rows."""
-        finished = self.classes[self.rows.checked(rows, self.threshold)].tolist()
-        right = np.asarray(right_labels, dtype=object).tolist()
+        finished = self.classes[self.rows.checked(rows, self.threshold)]
+        right = one_dimensional(right_labels, "labels")
         if len(right) != len(finished):
             raise ValueError(f"labels must hold one for each of {len(finished)} rows.")
+        check_comparable(finished, right)
         n = self.rows.n_unlabeled
         if self.max_error is not None and self.threshold is not None:
             n = self.rows.n_accepted(self.max_error, self.threshold)
-        wrong = np.array([a != b for a, b in zip(finished, right)], dtype=bool)
+        pairs = zip(finished.tolist(), right.tolist())
+        wrong = np.array([a != b for a, b in pairs], dtype=bool)
         return Audit.from_checks(n, wrong, **how)

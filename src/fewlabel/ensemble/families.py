@@ -255,6 +255,10 @@ def _family_of(voter: Any) -> Family:
             )
         return known[voter]
     name, estimator = voter if isinstance(voter, tuple) else (type(voter).__name__.lower(), voter)
+    if name in OURS:
+        raise ValueError(
+            f"{name!r} is the name of one of our own families. Choose another for {estimator!r}."
+        )
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise TypeError(f"A voter must be a name or an unfitted classifier. Got {estimator!r}.")
     return Family(

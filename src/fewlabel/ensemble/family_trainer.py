@@ -50,7 +50,7 @@ ROWS_A_SECOND = 200
 CELLS_A_SECOND = 100_000
 """Nor is a default family on a tall table with no more rows and cells for each second allowed."""
 
-_TEACHERS = frozenset(family.teacher for family in FAMILIES.values())
+_TEACHERS = frozenset(family.teacher for family in FAMILIES.values() if family.teacher)
 _T = TypeVar("_T")
 
 
@@ -101,6 +101,7 @@ class FamilyTrainer:
         self._views: dict[str, tuple[Any, Any]] = {"none": (None, X)}
         self._teachers: dict[Any, Any] = {}
         self._in_threads = False
+        self._is_trial = False  # few rows, which tell the time and nothing else
 
     def view_of(self, family: Family) -> tuple[Any, Any]:
         """The scaler of a family, and all rows as it makes them.
@@ -201,7 +202,8 @@ class FamilyTrainer:
                 X if use is None else take_rows(X, use), target if use is None else target[use]
             )
             # Where few rows are unlabelled, chance alone may keep a class from them.
-            if family.teacher and not held_out and len(self.unlabeled_at_random) > len(rows):
+            judged = not held_out and not self._is_trial
+            if family.teacher and judged and len(self.unlabeled_at_random) > len(rows):
                 model.require_reach()
         if family.name in _TEACHERS:
             self._teachers[key] = model
@@ -362,6 +364,7 @@ class FamilyTrainer:
             X = X[:, np.sort(columns[:TRIED_COLUMNS])]
         small = FamilyTrainer(X, self.codes[rows], self.n_classes, self.seed, self.n_jobs)
         small.view_of(family)
+        small._is_trial = True
         start = perf_counter()
         try:
             voter = small.train(family, small.labeled, small.codes[small.labeled])

@@ -137,7 +137,7 @@ class SampleTrainer(FamilyTrainer):
             sparse = issparse(self.X)
             scaler = fitted_scaler(scaling, self.columns, sparse=sparse)
             scaled = scaler.transform(self.X)
-            if not sparse:
+            if not sparse or np.isnan(scaled.data).any():
                 # Medians do not add up; those of the sample will do.
                 some = np.concatenate([self.labeled, self.unlabeled_at_random])
                 fill = SimpleImputer(strategy="median", keep_empty_features=True)
@@ -240,7 +240,8 @@ class SampledLearner:
         learner = self._learner(trainer)
         vote = learner.train_once(replace(training, X=RowView(trainer.X, at)), previous)
         if previous is not None:
-            some = take_rows(self.sample, np.arange(min(COMPARED_ROWS, n_rows(self.sample))))
+            compared = trainer.unlabeled_at_random[:COMPARED_ROWS] - len(self.codes)
+            some = take_rows(self.sample, compared)
             return kept_vote(previous, vote, lambda model: self.votes(model, some))
         seconds = trainer.row_seconds
         timed = [

@@ -150,6 +150,8 @@ class SelfLearner(ChunkStatements, ClassifierMixin, BaseEstimator):
     def _checked_weight(self, sample_weight: ArrayLike | None, codes: Ints) -> Floats | None:
         """The weights of all rows; sets ``labeled_weight_``."""
         weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
+        if weight is not None and not weight[codes != UNLABELED].any():
+            raise ValueError("sample_weight is zero for every labelled row: give some weight.")
         self.labeled_weight_ = unequal(None if weight is None else weight[codes != UNLABELED])
         return weight
 

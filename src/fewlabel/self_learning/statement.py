@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.arrays import Bools, Floats, Ints
+from fewlabel._core.checks import as_mask
 from fewlabel._core.scikit import take_rows
 from fewlabel.assess.assessment import (
     FitAssessment,
@@ -148,14 +149,7 @@ class LabelStatements:
         -------
         self
         """
-        mask = np.asarray(rows)
-        if mask.dtype != bool:
-            mask = np.isin(np.arange(len(self._in_memory().labeled_iter_)), mask)
-        if mask.shape != self._in_memory().labeled_iter_.shape:
-            raise ValueError(
-                f"rows must be positions, or a mask of the {len(self.labeled_iter_)} rows of fit. "
-                f"Got shape {mask.shape}."
-            )
+        mask = as_mask(rows, len(self._in_memory().labeled_iter_))
         self._sample, self._assessment = mask[self.labeled_iter_ == 0], None
         return self
 

@@ -280,7 +280,7 @@ def _for_new_rows(classifier: Any) -> Any:
 def _without_training(model: Any) -> Any:
     model = copy.copy(model)
     for name in _ONLY_FOR_TRAINING.get(type(model).__name__, ()):
-        delattr(model, name)
+        vars(model).pop(name, None)
     if hasattr(model, "spreading_"):
         model.spreading_ = _without_training(model.spreading_)
         model.metric_ = copy.copy(model.metric_)
