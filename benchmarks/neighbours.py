@@ -14,7 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from benchmarks._measure import side_by_side
 from fewlabel.baselines import _graph
-from fewlabel.baselines._cells import Cells
+from fewlabel.baselines._inverted_index import InvertedIndex
 from fewlabel.ensemble.families import RangeScaler
 from fewlabel.ensemble.graphs import local_spreading
 from reproduction.datasets import load_dataset, mask_labels, paper_split
@@ -72,7 +72,7 @@ def _points(name: str) -> tuple[Any, Any, int]:
 
 
 def _in_cells(points: Any) -> Any:
-    found = Cells(points).search(points, points, 11)[1]
+    found = InvertedIndex(points).search(points, points, 11)[1]
     others = found != np.arange(len(points))[:, None]
     others[others.all(axis=1), -1] = False  # a twin was found instead of the row itself
     return found[others].reshape(len(points), 10)

@@ -728,12 +728,12 @@ def field_gains(points, known, chosen, votes=None):
     return gains
 
 
-def typicality(points, n_neighbours):
+def typicality(points, n_neighbors):
     """Inverse of the mean distance to the nearest rows."""
     answer = []
     for i, point in enumerate(points):
         others = sorted(math.dist(point, other) for j, other in enumerate(points) if j != i)
-        nearest = others[:n_neighbours]
+        nearest = others[:n_neighbors]
         answer.append(1 / (sum(nearest) / len(nearest) + 1e-9))
     return answer
 

@@ -152,7 +152,7 @@ def test_a_row_among_twins_is_not_its_own_neighbour(monkeypatch):
 
 def test_few_features_are_searched_exactly_however_many_points(monkeypatch):
     monkeypatch.setattr(_graph, "MANY_POINTS", 10)
-    monkeypatch.setattr(_graph, "Cells", lambda points: pytest.fail("not exact"))
+    monkeypatch.setattr(_graph, "InvertedIndex", lambda points: pytest.fail("not exact"))
     points = np.random.default_rng(0).normal(size=(40, 6))
     distances, _ = nearest(points, 3)
     literal = np.sort(np.linalg.norm(points[:, None] - points[None], axis=2), axis=1)[:, 1:4]

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 
 from fewlabel import FewLabelClassifier, LabelSpreadingClassifier
 from fewlabel.assess.held_out import folds_of
-from fewlabel.baselines import _cells, _graph, label_spreading
+from fewlabel.baselines import _graph, _inverted_index, label_spreading
 from fewlabel.baselines._graph import nearest
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.family_trainer import FamilyTrainer
@@ -319,7 +319,7 @@ def test_the_index_finds_nearly_all_neighbours(n_features, monkeypatch):
 @pytest.mark.parametrize("many_points", [_graph.MANY_POINTS, 50])
 def test_results_do_not_depend_on_the_number_of_jobs(many_points, monkeypatch):
     monkeypatch.setattr(_graph, "MANY_POINTS", many_points)  # 50: neighbours by an index
-    monkeypatch.setattr(_cells, "_POINTS_OF_A_CELL", 20)
+    monkeypatch.setattr(_inverted_index, "_POINTS_OF_A_CELL", 20)
     one = FewLabelClassifier(random_state=0).fit(X, CODES)
     two = FewLabelClassifier(random_state=0, n_jobs=2).fit(X, CODES)
     np.testing.assert_array_equal(two.posterior_.weights, one.posterior_.weights)

@@ -36,10 +36,10 @@ from fewlabel.encoding.encoder import TableEncoder
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.mixed_vote import MixedVote
 from fewlabel.tables import model_archive
-from fewlabel.tables.allowed_types import CLASSES, LIBRARY_TYPES, TELL_SKOPS
+from fewlabel.tables.allowed_types import CLASSES, LIBRARY_TYPES, TRUSTED_TYPES
 from fewlabel.tables.model_archive import (
     FORMAT_VERSION,
-    check_archive,
+    checked_members,
     read_archive,
     write_archive,
 )
@@ -190,7 +190,7 @@ def test_versions_are_recorded(saved: Path):
 
     from fewlabel import __version__
 
-    manifest = check_archive(saved)
+    manifest, _ = checked_members(saved)
     assert manifest["fewlabel"] == __version__
     assert manifest["scikit-learn"] == sklearn.__version__
 
@@ -321,7 +321,7 @@ def test_flipped_bytes_are_refused_or_harmless(saved: Path, tmp_path: Path):
             data[place] ^= 1 << int(rng.integers(8))
         (tmp_path / "flipped.skops").write_bytes(data)
         try:
-            check_archive(tmp_path / "flipped.skops")
+            checked_members(tmp_path / "flipped.skops")
         except UserError:
             refused += 1
     assert refused > 40  # a few bytes of a ZIP file mean nothing
@@ -421,7 +421,8 @@ def test_a_class_may_move(saved_mixed: Path, monkeypatch: pytest.MonkeyPatch):
     elsewhere.Ballot = type("Ballot", (MixedVote,), {})  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "fewlabel_elsewhere", elsewhere)
     monkeypatch.setitem(CLASSES, "mixed-vote", "fewlabel_elsewhere.Ballot")
-    monkeypatch.setattr(model_archive, "TELL_SKOPS", [*TELL_SKOPS, "fewlabel_elsewhere.Ballot"])
+    trusted = [*TRUSTED_TYPES, "fewlabel_elsewhere.Ballot"]
+    monkeypatch.setattr(model_archive, "TRUSTED_TYPES", trusted)
     assert type(load_model(saved_mixed).final).__name__ == "Ballot"
 
 
@@ -535,7 +536,7 @@ def test_headers_of_arrays_promise_no_more_than_there_is(kind: str, saved: Path,
 
     path = rewritten(saved, tmp_path / "forged.skops", forge, honest_sums=True)
     with pytest.raises(UserError, match="refused"):
-        check_archive(path)
+        checked_members(path)
 
 
 def test_a_header_that_is_no_python(saved: Path, tmp_path: Path):
@@ -545,7 +546,7 @@ def test_a_header_that_is_no_python(saved: Path, tmp_path: Path):
 
     path = rewritten(saved, tmp_path / "forged.skops", forge, honest_sums=True)
     with pytest.raises(UserError, match="refused"):
-        check_archive(path)
+        checked_members(path)
 
 
 def forged_part(saved: Path, target: Path, change) -> Path:
@@ -574,7 +575,7 @@ def skops_content(path: Path):
     with zipfile.ZipFile(stored, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
-    return sio.loads(stored.getvalue(), trusted=TELL_SKOPS)
+    return sio.loads(stored.getvalue(), trusted=TRUSTED_TYPES)
 
 
 def at(array, value, place=0):

@@ -283,9 +283,10 @@ def _sample_of(
 ) -> tuple[_Sample, str]:
     """The judged rows as a sample, and what that assumes."""
     if shares.table is not None:
-        return _class_samples(rows, first, predicted, shares), ASSUMES["known shares"]
-    make = _random_sample if labels == "random" else _class_samples
-    return make(rows, first, predicted, shares), ASSUMES[labels]
+        return _class_samples(rows, first, shares), ASSUMES["known shares"]
+    if labels == "random":
+        return _random_sample(rows, first, predicted, shares), ASSUMES[labels]
+    return _class_samples(rows, first, shares), ASSUMES[labels]
 
 
 def _random_sample(
@@ -312,9 +313,7 @@ def _for_labeled_shares(
     return rows._replace(votes=own), shifted(first, np.asarray(ratios))
 
 
-def _class_samples(
-    rows: JudgedRows, first: Floats, predicted: Ints, shares: ClassShares
-) -> _Sample:
+def _class_samples(rows: JudgedRows, first: Floats, shares: ClassShares) -> _Sample:
     n_classes = first.shape[1]
     trained = labeled_shares(rows.y, n_classes)
     own, first = _for_labeled_shares(rows, first, shares)

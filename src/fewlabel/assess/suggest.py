@@ -52,8 +52,7 @@ class NextRows(NamedTuple):
     @classmethod
     def at(cls, rows: Ints, votes: Floats) -> NextRows:
         """Rows that were chosen by other means, in their order."""
-        margins = margins_of(votes)
-        return cls(rows, votes, margins, (1.0 - votes.max(axis=1)) * (1.0 - margins))
+        return cls(rows, votes, *_margins_and_gains(votes))
 
     @classmethod
     def merge(cls, parts: Sequence[NextRows], n: int) -> NextRows:
@@ -75,6 +74,11 @@ def margins_of(votes: Floats) -> Floats:
         return np.ones(len(votes))
     top = np.partition(votes, -2, axis=1)
     return np.asarray(top[:, -1] - top[:, -2])
+
+
+def _margins_and_gains(votes: Floats) -> tuple[Floats, Floats]:
+    margins = margins_of(votes)
+    return margins, (1.0 - votes.max(axis=1)) * (1.0 - margins)
 
 
 def next_to_label(votes: Floats, n: int) -> Suggestion:
@@ -102,8 +106,6 @@ def next_to_label(votes: Floats, n: int) -> Suggestion:
     """
     if len(votes) == 0:
         return Suggestion(np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
-    top = np.partition(votes, -2, axis=1)
-    margins = top[:, -1] - top[:, -2]
-    gains = (1.0 - top[:, -1]) * (1.0 - margins)
+    margins, gains = _margins_and_gains(votes)
     order = np.argsort(-gains, kind="stable")[:n]
     return Suggestion(order, margins[order], gains[order])

@@ -20,7 +20,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel._core.targets import UNLABELED
-from fewlabel.baselines._cells import Cells
+from fewlabel.baselines._inverted_index import InvertedIndex
 
 MANY_POINTS = 5_000
 """Points from which on an approximate search pays."""
@@ -67,7 +67,7 @@ def search_of(points: Any, *, n_jobs: int | None = None) -> Search:
     dense, few_features = not issparse(points), points.shape[1] <= _MOST_FEATURES_OF_A_TREE
     if n >= MANY_POINTS and dense and not few_features:
         by_faiss = find_spec("faiss") is not None
-        find = _faiss_search(points) if by_faiss else partial(Cells(points).search, points)
+        find = _faiss_search(points) if by_faiss else partial(InvertedIndex(points).search, points)
         return partial(_by_index, points, find)
     algorithm = "kd_tree" if dense and few_features else "brute"
     index = NearestNeighbors(algorithm=algorithm, n_jobs=n_jobs).fit(points)

@@ -97,7 +97,7 @@ class DASForestClassifier(SemiSupervisedClassifier):
     strength : float, default=0.1
         Weight :math:`\alpha` of the unlabelled rows in the label distributions.
     n_iter : int, default=10
-    max_features : {"sqrt", "log2"}, int or float, default="sqrt"
+    max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         Features tried at each split.
     min_samples_leaf : int, default=1
     airbag : {"oob", "cross-fit"} or None, default="oob"

@@ -251,7 +251,7 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
         self.temperature_ = 1.0
         if self.calibrate:
             self.temperature_ = self._temperature(machine, codes[is_labeled], rng)
-        return self._scores_of(features @ W + self.intercept_)
+        return _class_scores(features @ W + self.intercept_)
 
     def _fit_features(self, X: Any, rng: np.random.RandomState) -> Nystroem | None:
         if self.kernel == "linear":
@@ -310,15 +310,8 @@ class QNS3VMClassifier(SemiSupervisedClassifier):
             judged[held_out] = np.isin(codes[held_out], codes[rest])
         return _temperature(scores[judged], codes[judged]) if judged.any() else 1.0
 
-    def _linear_scores(self, features: Any) -> Floats:
-        return self._scores_of(features @ self.coef_.T + self.intercept_)
-
-    def _scores_of(self, outputs: Floats) -> Floats:
-        """Scores of the classes from the outputs of the machines."""
-        return _class_scores(outputs)
-
     def _scores(self, X: Any) -> Floats:
-        return self._linear_scores(self._features(X))
+        return _class_scores(self._features(X) @ self.coef_.T + self.intercept_)
 
     def decision_function(self, X: Any) -> Floats:
         """Outputs f(x) of the machines.

@@ -84,6 +84,8 @@ def mislabeling_interval(
         rows that were not used to make the imperfect labels.
     epsilon : float in (0, 1)
         Divided over the K² entries.
+    inequality : {"kl", "pinsker"}, default="kl"
+        The exact inverse of kl, or the printed radii, which are never smaller.
 
     Returns
     -------

@@ -233,6 +233,8 @@ def labeled_rows(
         Column with the labels.
     missing_label : object, default="auto"
         What marks an unlabelled row.
+    chunk_rows : int, default=65536
+        Rows read at once from Parquet or Arrow.
 
     Returns
     -------

@@ -40,7 +40,7 @@ from fewlabel.encoding.plan import left_out_lines, require_name
 from fewlabel.report.summarize import summarize, without_cells
 from fewlabel.tables.model_files import TableModel
 from fewlabel.tables.streaming import TableFiles, as_table, joined
-from fewlabel.tables.target_column import folded, target_labels, type_of
+from fewlabel.tables.target_column import folded, labels_like, target_labels, type_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,10 +108,7 @@ def true_labels(
     table: pa.Table, name: str, column: TargetColumn, classes: frozenset[str]
 ) -> NDArray[Any]:
     """The truth in the way that labels are written."""
-    readings = (
-        target_labels(table.column(name), column.unlabeled, whole=whole) for whole in (True, False)
-    )
-    found = max(readings, key=lambda labels: len(classes & set(labels)))
+    found = labels_like(table.column(name), classes, column.unlabeled)
     if not column.names:
         return found
     return folded(found, column.names | {label: label for label in classes})

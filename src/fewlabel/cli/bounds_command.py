@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fewlabel._core.arrays import Floats
 from fewlabel._core.errors import UserError, listing, shorten
@@ -18,7 +17,7 @@ from fewlabel.bounds.votes import bayes_risk, vote_matrix
 from fewlabel.encoding.plan import first_lines, require_name
 from fewlabel.tables.model_files import load_model
 from fewlabel.tables.reading import read_table
-from fewlabel.tables.target_column import target_labels
+from fewlabel.tables.target_column import labels_like
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -222,8 +221,7 @@ def _distributions(table: pa.Table, names: list[str], path: Path, what: str) -> 
 
 def _with_truth(table: pa.Table, truth: str, subject: Subject) -> Subject:
     classes = subject.classes
-    readings = (target_labels(table.column(truth), "", whole=whole) for whole in (False, True))
-    labels: NDArray[Any] = max(readings, key=lambda column: len(set(classes) & set(column)))
+    labels = labels_like(table.column(truth), classes)
     known = np.array([label is not None for label in labels])
     unknown = sorted({label for label in labels if label is not None} - set(classes))
     if unknown:

@@ -8,6 +8,7 @@ import socket
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,7 +200,12 @@ def serve(opened: OpenedTable, options: LabelOptions) -> None:
         ) from None
     from fewlabel.labeling.process import LearningProcess
 
-    session = session_of(opened, options)
+    folder = tempfile.TemporaryDirectory(prefix="fewlabel-")
+
+    def wake() -> None:
+        learning.wake()
+
+    session = session_of(opened, options, wake, folder.name)
     learning = LearningProcess(
         table_job(opened, options),
         session.next_task,
@@ -207,12 +213,10 @@ def serve(opened: OpenedTable, options: LabelOptions) -> None:
         session.take_files,
         session.take_trouble,
     )
-    session.on_change = learning.wake
     listening = _listening(options)
     entry = entry_of(listening, options)
-    with tempfile.TemporaryDirectory(prefix="fewlabel-") as folder:
-        session.folder = folder
-        parts = cards_of(opened, options), title_of(opened, options), Path(folder)
+    with folder:
+        parts = cards_of(opened, options), title_of(opened, options), Path(folder.name)
         config = uvicorn.Config(
             starlette_app(LabelApp(session, *parts), entry),
             log_level="warning",
@@ -232,7 +236,9 @@ def serve(opened: OpenedTable, options: LabelOptions) -> None:
             learning.stop()
 
 
-def session_of(opened: OpenedTable, options: LabelOptions) -> LabelingSession:
+def session_of(
+    opened: OpenedTable, options: LabelOptions, on_change: Callable[[], object], folder: str
+) -> LabelingSession:
     """The session of a table and its answers."""
     return LabelingSession(
         opened.store,
@@ -241,6 +247,8 @@ def session_of(opened: OpenedTable, options: LabelOptions) -> LabelingSession:
         options.classes,
         goal=options.goal,
         given_random=options.given_random,
+        on_change=on_change,
+        folder=folder,
     )
 
 

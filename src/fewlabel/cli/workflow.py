@@ -37,7 +37,7 @@ from fewlabel.tables.model_files import TableModel
 from fewlabel.tables.reading import read_table, with_notation
 from fewlabel.tables.target_column import (
     folded,
-    target_labels,
+    labels_like,
     type_of,
     typed_labels,
 )
@@ -211,11 +211,7 @@ def _truth(
     if options.truth is None:
         return None
     given = {label for label in labels if label is not None}
-    readings = (
-        target_labels(table.column(options.truth), options.unlabeled, whole=whole)
-        for whole in (True, False)
-    )
-    truth = max(readings, key=lambda column: len(given & set(column)))
+    truth = labels_like(table.column(options.truth), given, options.unlabeled)
     if options.fold_labels:
         truth = folded(truth, names | {label: label for label in given})
     true = {label for label in truth if label is not None}

@@ -57,9 +57,10 @@ class FewLabelClassifier(SelfLearner):
         :func:`fewlabel.gibbs_posterior`; 0: every family weighs the same.
     time_budget : float or None, default=600
         Seconds that a family may take for its training, cross-fitting and votes. On large tables
-        (by default more than 120,000 rows, or 60 million cells in up to 1,000 columns) a short
-        trial estimates it, and slower families are left out with a warning before they are begun.
-        None: no limit.
+        (by default more than 120,000 rows or 60 million cells; in more than 1,000 columns, with
+        families that are not among the default ones, or with ``unlabeled`` from 20,000 rows on) a
+        short trial estimates it, and slower families are left out with a warning before they are
+        begun. None: no limit.
     scoring : {"accuracy", "balanced"}, default="accuracy"
         What the vote is to be good at. "balanced": every class counts the same, however rare it is.
         Q is learned from balanced errors, and votes are for classes of equal shares.

@@ -203,7 +203,7 @@ class MetricSpreadingClassifier(SemiSupervisedClassifier):
     Parameters
     ----------
     metric : transformer
-        Its ``fit`` gets all rows and class codes, ``UNLABELED`` where there is none.
+        Its ``fit_transform`` gets all rows and class codes, ``UNLABELED`` where there is none.
     spreading : LabelSpreadingClassifier
         How labels spread; ``fit`` uses a copy.
     missing_label : object, default="auto"

@@ -117,7 +117,7 @@ class MixedVote(ClassifierMixin, BaseEstimator):
 
     @property
     def held_out_votes_(self) -> Floats | None:
-        """As :func:`fewlabel.assess.held_out.held_out_votes` looks for them."""
+        """Mixed votes for the labelled rows by voters that did not see their labels."""
         return self.held_out_votes
 
     def predict_proba(self, X: Any) -> Floats:

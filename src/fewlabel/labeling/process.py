@@ -122,10 +122,10 @@ class LearningProcess:
 
 def _work(pipe: Any, job: Job) -> None:
     """Do one task after the other; end when the session does."""
-    _be_kind()
+    _lower_priority()
     warnings.simplefilter("ignore")  # what concerns the user stands in the estimate
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the page, which ends this process
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(os.getppid(),), daemon=True).start()
     try:
         X = job.features()
         points = row_space(X)
@@ -154,13 +154,13 @@ def _work(pipe: Any, job: Job) -> None:
         pipe.send(answer)
 
 
-def _be_kind() -> None:
+def _lower_priority() -> None:
     """Let the page go first."""
     if hasattr(os, "nice"):
         os.nice(10)
 
 
-def _end_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     """End when the process that started this one is gone, also in the middle of a fit."""
     while os.getppid() == parent:
         time.sleep(1.0)

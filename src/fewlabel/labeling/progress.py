@@ -13,7 +13,7 @@ from fewlabel.assess.audit import percent_up
 from fewlabel.labeling.session import LabelingSession
 
 # With labels chosen for what they teach the error falls faster than with random ones, whose
-# exponent is about 0.3 (fewlabel.assess.error_estimate); what the curve says is kept within these.
+# exponent is about 0.4 (fewlabel.assess.error_estimate); what the curve says is kept within these.
 _SLOWEST, _FASTEST = 0.3, 1.5
 _MOST_SHOWN = 200  # points of the curve
 _FEWEST_RANDOM = 5  # by fewer random rows an estimate says nothing about the curve

@@ -52,6 +52,8 @@ class LabelingSession:
         Share of the rows that is drawn at random.
     on_change : callable, optional
         Called when there may be something to learn.
+    folder : str, default=""
+        Where results are written that the page offers.
     """
 
     def __init__(
@@ -65,10 +67,11 @@ class LabelingSession:
         given_random: bool = False,
         random_share: float = RANDOM_SHARE,
         on_change: Callable[[], object] = lambda: None,
+        folder: str = "",
     ) -> None:
         self.store, self.digests, self.goal = store, digests, goal
         self.given = {row: str(label) for row, label in enumerate(given) if label is not None}
-        self.given_random, self.on_change = given_random, on_change
+        self.given_random, self.on_change, self.folder = given_random, on_change, folder
         self.lock = threading.RLock()
         self.book = AnswerBook(store.answers())
         self.learned: Learned | None = None
@@ -336,8 +339,6 @@ class LabelingSession:
                 "statement": "" if statement is None else str(statement),
             }
         return request
-
-    folder = ""
 
     def take_learned(self, learned: Learned) -> None:
         """A model is ready."""

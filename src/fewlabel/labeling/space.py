@@ -61,7 +61,7 @@ def row_space(X: Any, *, n_components: int = COMPONENTS, random_state: int = 0) 
     return np.asarray(scaled, dtype=np.float32)
 
 
-def typicality(points: Floats, n_neighbours: int = NEIGHBOURS) -> Floats:
+def typicality(points: Floats, n_neighbors: int = NEIGHBOURS) -> Floats:
     r"""How typical each row is of the place where it lies.
 
     .. math:: t(x) = \Bigl(\frac1k \sum_{x' \in N_k(x)} \lVert x - x' \rVert\Bigr)^{-1}
@@ -69,7 +69,7 @@ def typicality(points: Floats, n_neighbours: int = NEIGHBOURS) -> Floats:
     Parameters
     ----------
     points : ndarray of shape (n_rows, n_dimensions)
-    n_neighbours : int, default=20
+    n_neighbors : int, default=20
 
     Returns
     -------
@@ -85,7 +85,7 @@ def typicality(points: Floats, n_neighbours: int = NEIGHBOURS) -> Floats:
     >>> int(typicality(np.array([[0.0], [1.0], [2.0], [9.0]]), 2).argmax())
     1
     """
-    k = min(n_neighbours, len(points) - 1)
+    k = min(n_neighbors, len(points) - 1)
     if k < 1:
         return np.ones(len(points))
     distances, _ = NearestNeighbors(n_neighbors=k).fit(points).kneighbors()

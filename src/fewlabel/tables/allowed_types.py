@@ -97,5 +97,5 @@ LOADERS = frozenset(
 """How skops may rebuild them; loaders of functions, methods, partials and trees are not here."""
 
 ALLOWED = LIBRARY_TYPES | UNKNOWN_TO_SKOPS
-TELL_SKOPS = [*CLASSES.values(), *sorted(UNKNOWN_TO_SKOPS)]
+TRUSTED_TYPES = [*CLASSES.values(), *sorted(UNKNOWN_TO_SKOPS)]
 KEYS = {path: key for key, path in CLASSES.items()}

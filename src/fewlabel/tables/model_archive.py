@@ -23,7 +23,7 @@ from typing import IO, Any
 import numpy as np
 
 from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel.tables.allowed_types import ALLOWED, CLASSES, KEYS, LOADERS, TELL_SKOPS
+from fewlabel.tables.allowed_types import ALLOWED, CLASSES, KEYS, LOADERS, TRUSTED_TYPES
 from fewlabel.tables.model_checks import checked, with_packed_trees
 
 FORMAT = "fewlabel model"
@@ -125,7 +125,7 @@ def read_archive(path: Path) -> Any:
     from sklearn.exceptions import InconsistentVersionWarning
 
     path, skops = Path(path), _skops()
-    manifest, members = _checked_members(path)
+    manifest, members = checked_members(path)
     if manifest.get("scikit-learn") != sklearn.__version__:
         warnings.warn(
             f"The model was made with scikit-learn {shorten(manifest.get('scikit-learn'), 20)} and "
@@ -140,18 +140,13 @@ def read_archive(path: Path) -> Any:
         with warnings.catch_warnings():
             # Each estimator would tell again what was told above.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
-            return checked(skops.loads(stored.getvalue(), trusted=TELL_SKOPS))
+            return checked(skops.loads(stored.getvalue(), trusted=TRUSTED_TYPES))
     except Exception as error:  # whatever a malformed archive provokes in its reader
         raise refused(path, f"its content cannot be read ({shorten(error, 100)})") from error
 
 
-def check_archive(path: Path) -> dict[str, Any]:
-    """Verify a file without building anything in it; return its manifest."""
-    return _checked_members(Path(path))[0]
-
-
-def _checked_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The manifest, and the other members as skops expects them."""
+def checked_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The manifest of a verified file, and the other members as skops expects them."""
     if not path.exists():
         raise UserError(f"There is no file '{shorten(path)}'.", "Check the name and the folder.")
     if not path.is_file():

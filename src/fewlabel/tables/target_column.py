@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,14 @@ def target_labels(
         filled = pc.replace_substring_regex(filled, r"\.0$", "")
         filled = _without(filled, ((unlabeled or "").strip(),))
     return np.array(filled.to_pylist(), dtype=object)
+
+
+def labels_like(
+    column: pa.ChunkedArray, known: Collection[str], unlabeled: str | None = None
+) -> NDArray[Any]:
+    """Labels in that of their two ways to be written, 1 or 1.0, of which more are known."""
+    ways = (target_labels(column, unlabeled, whole=whole) for whole in (True, False))
+    return max(ways, key=lambda labels: len(set(known) & set(labels)))
 
 
 def _without(text: pa.ChunkedArray, marks: Sequence[str]) -> pa.ChunkedArray:

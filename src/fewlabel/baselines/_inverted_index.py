@@ -19,7 +19,7 @@ _KMEANS_STEPS = 5  # cells need not be good clusters
 _MOST_FOUND = 32_000_000  # distances that are held at once: half a GiB with their positions
 
 
-class Cells:
+class InvertedIndex:
     """An inverted index: k-means divides the points, a search looks into the nearest cells.
 
     Parameters

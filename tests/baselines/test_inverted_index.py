@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 
 from fewlabel import LabelSpreadingClassifier
-from fewlabel.baselines import _cells, _graph
-from fewlabel.baselines._cells import Cells
+from fewlabel.baselines import _graph, _inverted_index
 from fewlabel.baselines._graph import nearest
+from fewlabel.baselines._inverted_index import InvertedIndex
 
 POINTS = make_blobs(6_000, 12, centers=8, cluster_std=4.0, random_state=0)[0]
 
@@ -31,9 +31,9 @@ def test_neighbours_are_the_literal_ones_where_every_cell_is_looked_into(seed, n
     rng = np.random.default_rng(seed)
     points, queries = rng.normal(size=(n, 3)), rng.normal(size=(7, 3))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_cells, "_POINTS_OF_A_CELL", 10)
-        patch.setattr(_cells, "_FEWEST_PROBED", 9)
-        index = Cells(points)
+        patch.setattr(_inverted_index, "_POINTS_OF_A_CELL", 10)
+        patch.setattr(_inverted_index, "_FEWEST_PROBED", 9)
+        index = InvertedIndex(points)
         assert 1 < len(index._cells) <= 9
         distances, positions = index.search(points, queries, k)
     expected, which = literal_neighbours(points, queries, k)
@@ -42,14 +42,14 @@ def test_neighbours_are_the_literal_ones_where_every_cell_is_looked_into(seed, n
 
 
 def test_every_point_is_in_one_cell_and_none_is_empty():
-    cells = Cells(POINTS)._cells
+    cells = InvertedIndex(POINTS)._cells
     assert len(cells) == len(POINTS) // 250
     assert min(map(len, cells)) > 0
     np.testing.assert_array_equal(np.sort(np.concatenate(cells)), np.arange(len(POINTS)))
 
 
 def test_nearly_all_neighbours_are_found_and_none_that_is_no_neighbour():
-    distances, positions = Cells(POINTS).search(POINTS, POINTS, 11)
+    distances, positions = InvertedIndex(POINTS).search(POINTS, POINTS, 11)
     expected, which = literal_neighbours(POINTS, POINTS[:200], 11)
     assert (positions[:200, 0] == np.arange(200)).all()  # the row itself
     found = [len(np.intersect1d(a, b)) / 11 for a, b in zip(positions[:200], which)]
@@ -61,10 +61,10 @@ def test_nearly_all_neighbours_are_found_and_none_that_is_no_neighbour():
 
 
 def test_more_cells_are_looked_into_for_the_points_themselves():
-    index = Cells(POINTS)
+    index = InvertedIndex(POINTS)
     few = index.search(POINTS, POINTS[:50], 10)[0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_cells, "_PROBED", 2.0)
+        patch.setattr(_inverted_index, "_PROBED", 2.0)
         many = index.search(POINTS, POINTS, 10)[0][:50]
         assert index.search(POINTS, POINTS[:50], 10)[0].sum() == few.sum()
     assert (many <= few + 1e-6).all()  # digits lost where squares cancel
@@ -72,10 +72,10 @@ def test_more_cells_are_looked_into_for_the_points_themselves():
 
 
 def test_twins_share_a_cell_and_what_is_missing_is_infinitely_far(monkeypatch):
-    monkeypatch.setattr(_cells, "_POINTS_OF_A_CELL", 100)
-    monkeypatch.setattr(_cells, "_FEWEST_PROBED", 1)
+    monkeypatch.setattr(_inverted_index, "_POINTS_OF_A_CELL", 100)
+    monkeypatch.setattr(_inverted_index, "_FEWEST_PROBED", 1)
     points = np.repeat(np.eye(3), [1, 2, 300], axis=0)
-    index = Cells(points)
+    index = InvertedIndex(points)
     assert sorted(map(len, index._cells)) in ([3, 300], [1, 302], [2, 301], [1, 2, 300])
     own = next(members for members in index._cells if 0 in members)
     distances, _ = index.search(points, np.eye(3)[:1], 5)
@@ -104,10 +104,10 @@ def made(monkeypatch):
 
     def counted(points):
         sizes.append(len(points))
-        return Cells(points)
+        return InvertedIndex(points)
 
     monkeypatch.setattr(_graph, "find_spec", lambda name: None)
-    monkeypatch.setattr(_graph, "Cells", counted)
+    monkeypatch.setattr(_graph, "InvertedIndex", counted)
     return sizes
 
 
@@ -137,9 +137,9 @@ def test_rows_that_were_changed_in_place_are_looked_for_anew(made):
 
 
 def test_many_queries_are_looked_for_in_blocks(monkeypatch):
-    index = Cells(POINTS)
+    index = InvertedIndex(POINTS)
     expected = index.search(POINTS, POINTS, 11)
-    monkeypatch.setattr(_cells, "_MOST_FOUND", 11 * 5 * 700)
+    monkeypatch.setattr(_inverted_index, "_MOST_FOUND", 11 * 5 * 700)
     distances, positions = index.search(POINTS, POINTS, 11)
     np.testing.assert_allclose(distances, expected[0], atol=1e-6)
     assert (positions == expected[1]).mean() > 0.999
@@ -148,9 +148,9 @@ def test_many_queries_are_looked_for_in_blocks(monkeypatch):
 def test_a_first_row_whose_cells_hold_too_few_points(monkeypatch):
     monkeypatch.setattr(_graph, "find_spec", lambda name: None)
     monkeypatch.setattr(_graph, "MANY_POINTS", 10)
-    monkeypatch.setattr(_cells, "_POINTS_OF_A_CELL", 5)
-    monkeypatch.setattr(_cells, "_FEWEST_PROBED", 2)
-    monkeypatch.setattr(_cells, "_PROBED", 0.0)
+    monkeypatch.setattr(_inverted_index, "_POINTS_OF_A_CELL", 5)
+    monkeypatch.setattr(_inverted_index, "_FEWEST_PROBED", 2)
+    monkeypatch.setattr(_inverted_index, "_PROBED", 0.0)
     points = np.random.default_rng(0).normal(size=(42, 8))
     points[:2] += 100
     distances, positions = nearest(points, 9)
@@ -162,9 +162,9 @@ def test_a_first_row_whose_cells_hold_too_few_points(monkeypatch):
 def test_rows_whose_cells_hold_too_few_points_repeat_the_nearest(monkeypatch):
     monkeypatch.setattr(_graph, "find_spec", lambda name: None)
     monkeypatch.setattr(_graph, "MANY_POINTS", 10)
-    monkeypatch.setattr(_cells, "_POINTS_OF_A_CELL", 5)
-    monkeypatch.setattr(_cells, "_FEWEST_PROBED", 2)
-    monkeypatch.setattr(_cells, "_PROBED", 0.0)
+    monkeypatch.setattr(_inverted_index, "_POINTS_OF_A_CELL", 5)
+    monkeypatch.setattr(_inverted_index, "_FEWEST_PROBED", 2)
+    monkeypatch.setattr(_inverted_index, "_PROBED", 0.0)
     rng = np.random.default_rng(0)
     points = np.concatenate([rng.normal(size=(40, 8)), 100 + rng.normal(size=(2, 8))])
     distances, positions = nearest(points, 9)
@@ -178,6 +178,6 @@ def test_rows_whose_cells_hold_too_few_points_repeat_the_nearest(monkeypatch):
 def test_the_smallest_distances_are_chosen(seed, k):
     rng = np.random.default_rng(seed)
     distances = rng.permutation(6_000).reshape(3, 2_000).astype(float)
-    found, where = _cells._smallest(distances, np.tile(np.arange(2_000), 3), k)
+    found, where = _inverted_index._smallest(distances, np.tile(np.arange(2_000), 3), k)
     np.testing.assert_array_equal(found, np.sort(distances, axis=1)[:, :k])
     np.testing.assert_array_equal(distances[np.arange(3)[:, None], where], found)
