@@ -26,13 +26,13 @@ from fewlabel import (
     mislabeling_matrix,
 )
 from fewlabel.assess.held_out import can_be_judged
-from fewlabel.assess.transduction_bounds import (
+from fewlabel.assess.pseudo_label_errors import (
     DEFAULT_METHOD,
     METHODS,
     Evidence,
     estimate_mislabeling,
-    gather,
 )
+from fewlabel.self_learning.bounds_of_fit import gather
 from reproduction.datasets import PAPER_SETS, load_dataset, mask_labels, paper_split
 
 SETS = ["vowel", "protein", "dna", "pageblocks", "pendigits", "letter", "isolet"]

@@ -37,11 +37,8 @@ FILES = [path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.
 
 
 def imports_of(path: Path) -> set[str]:
-    """Modules of ours that a module imports, without names for annotations only."""
+    """Modules of ours that a module imports, those for annotations only among them."""
     tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     return {node.module for node in nodes if (node.module or "").startswith("fewlabel.")}
 

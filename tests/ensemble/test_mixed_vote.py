@@ -28,9 +28,9 @@ from fewlabel import (
     vote_matrix,
 )
 from fewlabel.assess.held_out import cross_fitted_votes, folds_of
-from fewlabel.assess.transduction_bounds import gather
 from fewlabel.ensemble import families, family_trainer, kept_rounds
 from fewlabel.ensemble.mixed_vote import MixedVote
+from fewlabel.self_learning.bounds_of_fit import gather
 
 X, Y = load_wine(return_X_y=True)
 HIDDEN = np.random.default_rng(4).random(len(Y)) < 0.8

@@ -14,8 +14,8 @@ from fewlabel.assess.assessment import HeldOut
 from fewlabel.assess.audit import Audit, check_comparable
 from fewlabel.assess.audit_draws import one_dimensional
 from fewlabel.assess.label_sums import LabelRule, LabelSums, PseudoLabels
+from fewlabel.assess.pseudo_label_errors import supervised_estimate
 from fewlabel.assess.suggest import NextRows
-from fewlabel.assess.transduction_bounds import supervised_estimate
 from fewlabel.bounds.table import Bound, table_of_sums
 from fewlabel.bounds.transductive import risk_bound
 from fewlabel.chunks.files import need

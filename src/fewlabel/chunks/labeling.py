@@ -16,8 +16,8 @@ from fewlabel._core.targets import UNLABELED, encode_target
 from fewlabel.assess.calibration import bounding_power
 from fewlabel.assess.label_proba import CHOICES, label_proba_of
 from fewlabel.assess.label_sums import LabelRule
+from fewlabel.assess.pseudo_label_errors import supervised_estimate
 from fewlabel.assess.shifts import Shifts
-from fewlabel.assess.transduction_bounds import supervised_estimate
 from fewlabel.bounds.cells import Statistics
 from fewlabel.bounds.margins import MarginSums, margin_sums
 from fewlabel.bounds.mislabeling import (

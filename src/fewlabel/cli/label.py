@@ -188,6 +188,15 @@ def _tell(text: str, items: list[str]) -> None:
 # --- the page ----------------------------------------------------------------------------------
 
 
+_QUIET: dict[str, Any] = {
+    "log_level": "warning",
+    "access_log": False,
+    "server_header": False,
+    "timeout_graceful_shutdown": 1,
+}
+"""Of the server."""
+
+
 def serve(opened: OpenedTable, options: LabelOptions) -> None:
     """Serve the page until the program is ended."""
     try:
@@ -217,15 +226,9 @@ def serve(opened: OpenedTable, options: LabelOptions) -> None:
     entry = entry_of(listening, options)
     with folder:
         parts = cards_of(opened, options), title_of(opened, options), Path(folder.name)
-        config = uvicorn.Config(
-            starlette_app(LabelApp(session, *parts), entry),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            ssl_certfile=options.certificate,
-            ssl_keyfile=options.key,
-            timeout_graceful_shutdown=1,
-        )
+        tls: dict[str, Any] = {"ssl_certfile": options.certificate, "ssl_keyfile": options.key}
+        app = starlette_app(LabelApp(session, *parts), entry)
+        config = uvicorn.Config(app, **_QUIET, **tls)
         learning.start()
         announce(entry, listening, options)
         try:

@@ -22,7 +22,6 @@ from fewlabel._core.targets import UNLABELED, encode_target, labeled_part
 from fewlabel.assess.assessment import Transduction
 from fewlabel.assess.held_out import unequal
 from fewlabel.assess.label_proba import CHOICES, given_label_proba
-from fewlabel.assess.transduction_bounds import transduction_bounds
 from fewlabel.bounds.table import Bound
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.chunks.encoded import EncodedLayout
@@ -36,6 +35,7 @@ from fewlabel.encoding.frames import has_other_than_numbers
 from fewlabel.selection.learner import Learner
 from fewlabel.selection.policies import Policy, make_policy
 from fewlabel.selection.rounds import round_line
+from fewlabel.self_learning.bounds_of_fit import transduction_bounds
 from fewlabel.self_learning.chunked import MOST_UNLABELED, ChunkStatements, joined_with_sample
 from fewlabel.self_learning.statement import RowSample
 
@@ -272,7 +272,7 @@ class SelfLearner(ChunkStatements, ClassifierMixin, BaseEstimator):
             ``y_true``, true labels as far as they are known, or ``X_test`` and ``y_test``: fill the
             column ``excess``, how far each number is from the true error. ``method`` and
             ``smoothing``: how the mislabelling matrix is estimated, see
-            :func:`fewlabel.assess.transduction_bounds.estimate_mislabeling`. ``calibrate=False``:
+            :func:`fewlabel.assess.pseudo_label_errors.estimate_mislabeling`. ``calibrate=False``:
             take the votes for probabilities as they are, as in the paper.
 
         Returns

@@ -32,9 +32,9 @@ from fewlabel.assess.label_sums import LabelRule, LabelSums, PseudoLabels
 from fewlabel.assess.prevalence import with_shares
 from fewlabel.assess.sampling_checks import check_sampling
 from fewlabel.assess.suggest import NextRows
-from fewlabel.assess.transduction_bounds import true_codes
 from fewlabel.bounds.votes import vote_matrix
 from fewlabel.chunks.source import join_rows
+from fewlabel.self_learning.bounds_of_fit import true_codes
 
 
 class RowSample(NamedTuple):

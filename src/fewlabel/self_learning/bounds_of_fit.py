@@ -1,14 +1,13 @@
-r"""What a fitted self-learning classifier can say about its own error on the unlabelled rows.
+"""What a fitted self-learning classifier says of its own error by the paper's bounds.
 
-Gathers the evidence that a fit leaves behind, estimates the mislabelling matrix of the
-pseudo-labels from it, and puts every bound in one table. All of it is estimated, none guaranteed:
-the label probabilities are votes, and the matrix is counted on few rows.
+Gathers the evidence that a fit leaves behind and puts every bound in one table. All of it is
+estimated, none guaranteed: the label probabilities are votes, and the mislabelling matrix is
+counted on few rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,43 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 from fewlabel._core.scikit import n_rows
 from fewlabel._core.targets import as_column, encode_target
 from fewlabel.assess.label_sums import KnownLabels
-from fewlabel.assess.true_labels import check_some_known, known_labels
-from fewlabel.bounds.margins import Floats
-from fewlabel.bounds.mislabeling import (
-    anchor_counts,
-    confident_counts,
-    expected_counts,
-    held_out_counts,
-    imperfect_proba,
-    mislabeling_matrix,
+from fewlabel.assess.pseudo_label_errors import (
+    DEFAULT_METHOD,
+    Evidence,
+    estimate_mislabeling,
+    supervised_estimate,
 )
+from fewlabel.assess.true_labels import check_some_known, known_labels
+from fewlabel.bounds.mislabeling import imperfect_proba
 from fewlabel.bounds.table import Bound, bounds_table
 
 if TYPE_CHECKING:
     from fewlabel.self_learning.base import SelfLearner
     from fewlabel.self_learning.statement import LabelStatements
-
-
-class Evidence(NamedTuple):
-    """What is known after a fit: l labelled and u unlabelled rows, K classes.
-
-    Attributes
-    ----------
-    y : codes of the given labels, shape (l,), without the only rows of a class and rows of weight 0
-    held_out : votes for the labelled rows that did not see their labels, shape (l, K)
-    label_proba : what stands for P(Y|x) of the unlabelled rows, shape (u, K)
-    votes : votes of the final classifier for them, shape (u, K); its winners are the labels Ŷ
-    """
-
-    y: NDArray[np.intp]
-    held_out: Floats
-    label_proba: Floats
-    votes: Floats
-
-    @property
-    def counts(self) -> Floats:
-        """Counts over the labelled rows."""
-        return held_out_counts(self.y, self.held_out.argmax(axis=1), self.votes.shape[1])
 
 
 def gather(classifier: SelfLearner, *, calibrate: bool = True) -> Evidence:
@@ -87,56 +62,6 @@ def check_rows_of_fit(classifier: SelfLearner, X: Any, y: ArrayLike | None) -> N
         )
 
 
-# --- the mislabelling matrix of the pseudo-labels --------------------------------------------
-
-
-def _soft(e: Evidence) -> Floats:
-    return e.counts + expected_counts(e.votes.argmax(axis=1), e.label_proba, max_iter=0)
-
-
-METHODS: dict[str, Callable[[Evidence], Floats]] = {
-    "held-out": lambda e: e.counts,
-    "confident": lambda e: confident_counts(e.votes.argmax(axis=1), e.label_proba),
-    "em": lambda e: expected_counts(e.votes.argmax(axis=1), e.label_proba, e.counts),
-    "anchor": lambda e: anchor_counts(e.votes, e.label_proba, e.counts),
-    "soft": _soft,
-}
-"""Ways to count (imperfect label, true label), see :mod:`fewlabel.bounds.mislabeling`.
-
-"soft" adds to the held-out counts those expected under ``label_proba`` alone. Unlike EM it does not
-take the pseudo-labels to be independent of x given Y, which they are not: the same votes made them.
-"""
-
-# Among the nearest to the true matrix on the paper's data: docs/mislabeling.md (make mislabeling).
-DEFAULT_METHOD = "soft"
-
-
-def estimate_mislabeling(
-    evidence: Evidence, method: str = DEFAULT_METHOD, *, smoothing: float = 1.0
-) -> Floats:
-    """Estimate P(Ŷ=i | Y=j) of the pseudo-labels; one of :data:`METHODS`."""
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}. Got {method!r} instead.")
-    return mislabeling_matrix(METHODS[method](evidence), smoothing=smoothing)
-
-
-def supervised_estimate(held_out: Floats, y: NDArray[np.intp], error: float | None) -> Bound:
-    """The first row of the table: what the labelled rows say of the initial classifier."""
-    wrong = held_out.argmax(axis=1) != y
-    value = float(wrong.mean()) if len(y) else float("nan")
-    return Bound(
-        "supervised estimate",
-        value,
-        "estimate",
-        len(y) > 0,
-        "no bound: held-out error of the initial classifier on the labelled rows",
-        None if error is None else value - error,
-    )
-
-
-# --- true labels, where they are known -------------------------------------------------------
-
-
 def true_codes(
     classifier: LabelStatements, y_true: ArrayLike, rows: NDArray[np.intp]
 ) -> KnownLabels:
@@ -150,9 +75,6 @@ def true_codes(
     known = known_labels(column[rows], classifier.classes_, classifier.missing_label)
     check_some_known(known, column, classifier.classes_)
     return known
-
-
-# --- the table -------------------------------------------------------------------------------
 
 
 def transduction_bounds(

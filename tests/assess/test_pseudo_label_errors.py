@@ -25,14 +25,14 @@ from fewlabel import (
 from fewlabel.assess.assessment import HeldOut, PaperBounds, Transduction
 from fewlabel.assess.calibration import FEWEST_ROWS, calibrated
 from fewlabel.assess.held_out import can_be_judged, cross_fitted_votes, held_out_votes
-from fewlabel.assess.transduction_bounds import (
+from fewlabel.assess.pseudo_label_errors import (
     METHODS,
     Evidence,
     estimate_mislabeling,
-    gather,
     supervised_estimate,
 )
 from fewlabel.bounds.table import bounds_table
+from fewlabel.self_learning.bounds_of_fit import gather
 
 
 @pytest.fixture(scope="module")
