@@ -570,7 +570,7 @@ def forged_part(saved: Path, target: Path, change) -> Path:
 
 def skops_content(path: Path):
     """What is in a model file, with packed trees."""
-    _, members = model_archive._checked_members(path)
+    _, members = model_archive.checked_members(path)
     stored = io.BytesIO()
     with zipfile.ZipFile(stored, "w") as archive:
         for name, data in members.items():
