@@ -119,7 +119,7 @@ def sequential_case(
         "upper limit ever below the truth": above,
         "95 % interval": interval(above, draws),
         "either limit": either,
-        "exact limit, looked at every 10 rows": fixed,
+        "failures of the fixed plan's limit, read every 10 rows": fixed,
     }
 
 
@@ -161,7 +161,7 @@ def acceptance(draws: int, seed: int) -> list[Row]:
 def needed(rows: int) -> list[Row]:
     found = []
     for goal, wrong in SITUATIONS:
-        row = {"to show at most": f"{goal:.0%}", "where wrong are": f"{wrong:.1%}"}
+        row = {"goal, at most": f"{goal:.0%}", "true share wrong": f"{wrong:.1%}"}
         for plan in ("fixed", "sequential"):
             for power in (0.5, 0.8):
                 checks = checks_needed(rows, goal, wrong, plan=plan, power=power)

@@ -56,9 +56,8 @@ HOW = """
   again learn from the labelled and at most 5,000 pseudo-labelled rows; Q stays. Pseudo-labels
   spread on the graphs of given features. The two learned metrics are trained again on them, too; on
   their graphs only given labels spread. A round that does not help is not kept (see below).
-- **On request**: `voters=[*FAMILIES, "network"]` adds the prior network, `"tabicl"` TabICL
+- **On request**: `voters=["default", "network"]` adds the prior network, `"tabicl"` TabICL
   (`pip install 'fewlabel[foundation]'`); any classifier can be added as an instance.
-  (`from fewlabel.ensemble.families import FAMILIES`)
 
 Families, constants and defaults were chosen on our own splits, seed 2000 (the constant of Q also on
 PageBlocks with 2001 and 2002; all that concerns rounds, overfitted metrics and the number of

@@ -33,6 +33,13 @@ def test_default_is_every_family():
     assert [f.name for f in families_of("default")] == list(FAMILIES)
 
 
+def test_the_default_families_can_be_joined_by_others():
+    found = families_of(["default", "network", GaussianNB()])
+    assert [f.name for f in found] == [*FAMILIES, "network", "gaussiannb"]
+    with pytest.raises(ValueError, match="different names"):
+        families_of(["default", "svm"])
+
+
 def test_names_estimators_and_pairs():
     found = families_of(["svm", GaussianNB(), ("ridge", RidgeClassifier())])
     assert [f.name for f in found] == ["svm", "gaussiannb", "ridge"]

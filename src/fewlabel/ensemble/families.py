@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -217,7 +218,7 @@ OPTIONAL: dict[str, Family] = {
         **LIMITS["TabICLClassifier"],
     ),
 }
-"""Families that are not among the default ones: ``voters=[*FAMILIES, "network"]``."""
+"""Families that are not among the default ones: ``voters=["default", "network"]``."""
 
 WIDE = ("screened_lda",)
 """Those that the default ones are joined by where columns are many more than labels."""
@@ -232,10 +233,10 @@ def families_of(voters: Any, *, n_columns: int = 0, n_labeled: int = 1) -> list[
 
     With ten times more columns than labelled rows the default families are joined by ``WIDE``.
     """
-    if isinstance(voters, str):
-        wide = WIDE if n_columns > _MANY_COLUMNS * n_labeled else ()
-        voters = [*FAMILIES, *wide] if voters == "default" else [voters]
-    found = [_family_of(voter) for voter in voters]
+    default = [*FAMILIES, *(WIDE if n_columns > _MANY_COLUMNS * n_labeled else ())]
+    voters = [voters] if isinstance(voters, str) else voters
+    each = [default if isinstance(v, str) and v == "default" else [v] for v in voters]
+    found = [_family_of(voter) for voter in chain.from_iterable(each)]
     names = [family.name for family in found]
     if not found or len(set(names)) < len(names):
         raise ValueError(
@@ -250,8 +251,8 @@ def _family_of(voter: Any) -> Family:
         known = FAMILIES | OPTIONAL
         if voter not in known:
             raise ValueError(
-                f"There is no family {voter!r}. Choose from {', '.join(known)}, or give an "
-                f"estimator."
+                f"There is no family {voter!r}. Choose from default, {', '.join(known)}, or give "
+                f"an estimator."
             )
         return known[voter]
     name, estimator = voter if isinstance(voter, tuple) else (type(voter).__name__.lower(), voter)

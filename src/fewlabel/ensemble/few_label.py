@@ -47,11 +47,11 @@ class FewLabelClassifier(SelfLearner):
     Parameters
     ----------
     voters : "default" or list, default="default"
-        Families by name (``fewlabel.ensemble.families.FAMILIES``), classifiers, or pairs
-        (name, classifier). A classifier gets the rows as they are; put a pipeline around it if
-        it wants them scaled. It gets codes 0, 1, … for the classes, also in parameters that name
-        classes. With more than ten columns for each labelled row the default has LDA on screened
-        columns (``screened_lda``), too.
+        Families by name, classifiers, or pairs (name, classifier). "default" in a list stands for
+        the default families: ``["default", "tabicl"]`` adds one to them. A classifier gets the rows
+        as they are; put a pipeline around it if it wants them scaled. It gets codes 0, 1, … for the
+        classes, also in parameters that name classes. With more than ten columns for each labelled
+        row the default has LDA on screened columns (``screened_lda``), too.
     inverse_temperature : float, default=5.0
         How sharply Q follows the held-out losses (half the Brier score), see
         :func:`fewlabel.gibbs_posterior`; 0: every family weighs the same.
