@@ -111,8 +111,8 @@ def goals_table(lines: list[dict[str, Any]]) -> str:
     alone = np.mean([*gains(lines, "network", 4).values()])
     return (
         table([dict.fromkeys(rows[-1], "") | row for row in rows])
-        + f"\n\nAlone, at 4 labels a class, the network gains {alone:+.3f} over the vote without it "
-        f"(wanted: +{GOAL_ALONE:.3f})."
+        + f"\n\nAlone, at 4 labels a class, the network gains {alone:+.3f} over the vote without "
+        f"it (wanted: +{GOAL_ALONE:.3f})."
     )
 
 

@@ -66,8 +66,8 @@ class PriorNetworkClassifier(SemiSupervisedClassifier):
 
     Notes
     -----
-    The network has slots for 32 classes; a table with more is refused. Missing values are not accepted.
-    docs/prior_network.md says how it compares with other classifiers, and
+    The network has slots for 32 classes; a table with more is refused. Missing values are not
+    accepted. docs/prior_network.md says how it compares with other classifiers, and
     ``network_training/README.md`` how it was trained.
 
     References
