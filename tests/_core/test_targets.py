@@ -89,8 +89,10 @@ def test_explicit_markers(y, missing_label, codes):
     [
         ([-1, 1, 0, np.nan], "auto", "both -1 and missing"),
         ([-1, "a", "b", None], "auto", "both -1 and missing"),
-        (["-1", "a", "b"], "auto", 'the string "-1"'),
-        (np.array(["-1", "a", "b"]), "auto", 'the string "-1"'),
+        (["-1", "a", "b"], "auto", "the string '-1'"),
+        (np.array(["-1", "a", "b"]), "auto", "the string '-1'"),
+        (["", "a", "b"], "auto", "the string ''"),
+        (np.array(["", "a", "b"]), "auto", "Pass missing_label='' if"),
         ([-1, -1, -1], "auto", "no labelled row"),
         ([None, None], "auto", "no labelled row"),
         ([1, 1, -1], "auto", "one class only"),

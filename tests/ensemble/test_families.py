@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
@@ -230,3 +230,9 @@ def test_an_estimator_of_the_users_is_cloned():
 def test_nobody_else_has_the_name_of_a_family_of_ours(name):
     with pytest.raises(ValueError, match=f"'{name}' is the name of one of our own families"):
         families_of([(name, SVC()), "spreading_forest"])
+
+
+@pytest.mark.parametrize("voter", [LinearRegression(), ("a",), (3, SVC()), SVC], ids=str)
+def test_what_cannot_vote_is_refused(voter):
+    with pytest.raises(TypeError, match="must be"):
+        families_of([voter])

@@ -203,5 +203,10 @@ def test_only_random_rows_enter_the_estimate():
     assert honest.n == 60
     assert honest.low <= true <= honest.high
     assert abs(honest.value - true) < abs(every - true)
+    for n in ("3", 0, 2.5):
+        with pytest.raises(ValueError, match="n must be a whole number"):
+            clf.suggest(n)
+    with pytest.raises(ValueError, match="X must be the 2000 rows of fit"):
+        clf.suggest(3, X[:20])
     with pytest.raises(ValueError, match="mask of 2000 booleans"):
         clf.estimate_from(np.ones(3, dtype=bool))

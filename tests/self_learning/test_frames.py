@@ -107,3 +107,23 @@ def test_columns_that_came_with_the_labels_are_told_of():
     with pytest.warns(UserWarning, match="status"):
         clf = FewLabelClassifier(["lda", "svm"], random_state=0).fit(leaky, TARGET)
     assert not any(n.startswith("status") for n in clf.table_encoder_.get_feature_names_out())
+
+
+def test_durations_and_intervals_are_features():
+    table = TABLE[["weight"]].assign(
+        kept=pd.to_timedelta(RNG.permutation(N), unit="h"), size=pd.cut(TABLE["weight"], 5)
+    )
+    target = np.where(np.arange(N) < GIVEN, CODES, -1)
+    for columns in (["weight", "kept"], ["weight", "size"], ["weight", "kept", "size"]):
+        clf = FewLabelClassifier(["forest", "lda"], random_state=0, max_iter=0)
+        clf.fit(table[columns], target)
+        assert clf.score(table[columns][GIVEN:], CODES[GIVEN:]) > 0.8
+
+
+def test_dates_may_be_classes_and_no_date_is_no_label():
+    days = pd.Series(pd.to_datetime(["2024-01-01", "2024-06-01"])[CODES])
+    target = days.where(np.arange(N) < GIVEN)
+    clf = FewLabelClassifier(["forest", "lda"], random_state=0, max_iter=0)
+    clf.fit(TABLE[["weight"]], target)
+    assert len(clf.classes_) == 2
+    assert (clf.labeled_iter_ == 0).sum() == GIVEN

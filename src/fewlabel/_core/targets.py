@@ -15,6 +15,7 @@ from fewlabel._core.scikit import indexable_rows, n_rows, take_rows
 
 UNLABELED = -1
 """The code of an unlabelled row in every encoded target."""
+_ASKED = ("-1", "")  # texts that may be a class, or mark a row without one
 
 
 def _is_missing_scalar(value: object) -> bool:
@@ -69,6 +70,8 @@ def _unlabeled_mask(column: NDArray[Any], missing_label: object) -> NDArray[np.b
         missing = np.isnan(column)
     elif column.dtype.kind == "O":
         missing = _elementwise(_is_missing_scalar, column)
+    elif column.dtype.kind in "mM":
+        missing = np.isnat(column)
     else:
         missing = np.zeros(len(column), dtype=bool)
 
@@ -87,18 +90,19 @@ def _unlabeled_mask(column: NDArray[Any], missing_label: object) -> NDArray[np.b
 def _resolve_auto(column: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if column.dtype.kind == "O":
         minus_one = _elementwise(_is_minus_one, column)
-        text = _elementwise(lambda value: isinstance(value, str) and value == "-1", column)
+        text = _elementwise(lambda value: isinstance(value, str) and value in _ASKED, column)
     elif column.dtype.kind in "US":
-        minus_one, text = missing, np.asarray(column == "-1", dtype=bool)
+        minus_one, text = missing, np.isin(column.astype(str), _ASKED)
     elif column.dtype.kind in "if":
         minus_one, text = np.asarray(column == -1), np.zeros(0, dtype=bool)
     else:
         minus_one = text = np.zeros(len(column), dtype=bool)
     if text.any():
+        found = str(column[text][0])
         raise ValueError(
-            'y contains the string "-1", which may be a class or mean "unlabelled". Pass '
-            'missing_label="-1" if it marks unlabelled rows, or missing_label=None if it is a '
-            "class (and None or NaN marks them)."
+            f'y contains the string {found!r}, which may be a class or mean "unlabelled". Pass '
+            f"missing_label={found!r} if it marks unlabelled rows, or missing_label=None if it is "
+            f"a class (and None or NaN marks them)."
         )
     if missing.any() and minus_one.any():
         raise ValueError(

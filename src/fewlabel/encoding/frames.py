@@ -66,7 +66,8 @@ def has_other_than_numbers(X: Any) -> bool:
     if _is_polars(X):
         return not all(kind.is_numeric() for kind in X.schema.dtypes())
     if hasattr(X, "select_dtypes"):  # pandas
-        return bool(X.select_dtypes("number").shape[1] < X.shape[1])
+        # pandas counts durations as numbers; estimators do not.
+        return bool(X.select_dtypes("number", exclude="timedelta").shape[1] < X.shape[1])
     return _is_arrow(X)
 
 
@@ -146,8 +147,11 @@ def _columns(X: Any) -> list[Any]:
 def _arrow_column(column: Any) -> Any:
     if _is_polars(column):
         return column.to_arrow()
-    if isinstance(getattr(column, "dtype", None), np.dtype) or not hasattr(column, "isna"):
+    kind = getattr(column, "dtype", None)
+    if isinstance(kind, np.dtype) or not hasattr(column, "isna"):
         column = np.asarray(column)
+    elif type(getattr(kind, "categories", None)).__name__ == "IntervalIndex":
+        column = column.astype(object)  # of pd.cut: Arrow has no plain type for an interval
     try:
         return pa.array(column, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):

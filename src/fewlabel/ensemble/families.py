@@ -255,12 +255,16 @@ def _family_of(voter: Any) -> Family:
                 f"an estimator."
             )
         return known[voter]
-    name, estimator = voter if isinstance(voter, tuple) else (type(voter).__name__.lower(), voter)
+    pair = voter if isinstance(voter, tuple) else (type(voter).__name__.lower(), voter)
+    if len(pair) != 2 or not isinstance(pair[0], str):
+        raise TypeError(f"A pair of voters must be (name, classifier). Got {voter!r}.")
+    name, estimator = pair
     if name in OURS:
         raise ValueError(
             f"{name!r} is the name of one of our own families. Choose another for {estimator!r}."
         )
-    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+    votes = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and votes):
         raise TypeError(f"A voter must be a name or an unfitted classifier. Got {estimator!r}.")
     return Family(
         name,

@@ -184,7 +184,10 @@ class Discriminants(TransformerMixin, BaseEstimator):
         values, vectors = np.linalg.eigh((between + between.T) / 2)
         kept = values > _LEAST_EIGENVALUE * values.max()
         if not values.max() > 0:
-            raise ValueError("the means of the classes do not differ")
+            raise ValueError(
+                "no direction tells the classes apart: their means do not differ, or "
+                "no class varies"
+            )
         self.basis_ = coef.T @ (vectors[:, kept] / np.sqrt(values[kept]))
         return self
 

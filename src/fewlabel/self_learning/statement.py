@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewlabel._core.arrays import Bools, Floats, Ints
 from fewlabel._core.checks import as_mask
-from fewlabel._core.scikit import take_rows
+from fewlabel._core.scikit import n_rows, take_rows
 from fewlabel.assess.assessment import (
     FitAssessment,
     HeldOut,
@@ -368,9 +369,13 @@ class LabelStatements:
         audit_sample : Rows to check the result by, which must be drawn at random.
         fewlabel.labeling.next_rows : The same with random rows mixed in, for a loop of one's own.
         """
+        if not isinstance(n, Integral) or n < 1:
+            raise ValueError(f"n must be a whole number from 1 on. Got {n!r}.")
         if X is None:
             return self.next_rows(n).rows
         every = np.arange(len(self._in_memory().labeled_iter_))
+        if n_rows(X) != len(every):
+            raise ValueError(f"X must be the {len(every)} rows of fit. Got {n_rows(X)} rows.")
         return self._teaching(self._checked_rows(X, reset=False), every, n)
 
     def _teaching(self, X: Any, places: Ints, n: int) -> Ints:
