@@ -237,6 +237,18 @@ def test_cells_that_cannot_be_read_are_told():
         TableEncoder().fit(pd.DataFrame([["x", "y"]], columns=["a", "a"]))
 
 
+def test_categories_that_are_mostly_new_are_told():
+    train = pd.DataFrame({"plan": ["a", "b", "c", None] * 10})
+    encoder = TableEncoder().fit(train)
+    with pytest.warns(UserWarning, match="'plan': 7 of 12 filled cells hold values .* first: 'x'"):
+        encoder.transform(pd.DataFrame({"plan": ["x"] * 7 + ["a"] * 5 + [None] * 20}))
+    half, few = ["x"] * 6 + ["a"] * 6, ["x"] * 9
+    many = pd.DataFrame({"plan": [f"v{i % 60}" for i in range(240)]})
+    assert encoder.encode(pd.DataFrame({"plan": half}))[1] == []
+    assert encoder.encode(pd.DataFrame({"plan": few}))[1] == []
+    assert TableEncoder().fit(many).encode(pd.DataFrame({"plan": ["x"] * 20}))[1] == []
+
+
 @parametrize_with_checks([TableEncoder()])
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -19,7 +19,7 @@ from fewlabel._core.scikit import check_features, check_numbers
 from fewlabel._core.targets import unlabeled_mask
 from fewlabel.encoding.cells import empty_cells, plain_column
 from fewlabel.encoding.columns import MOSTLY, Column
-from fewlabel.encoding.features import Coded, features_of
+from fewlabel.encoding.features import CategoryFeatures, Coded, features_of
 from fewlabel.encoding.frames import as_table, column_names, needs_encoding
 from fewlabel.encoding.plan import (
     Asked,
@@ -196,6 +196,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             cells = plain_column(table.column(column.name))
             values = self._read(column, cells)
             note = _check_readable(column, cells, values, readable)
+            if isinstance(features, CategoryFeatures):
+                note = features.news(cells)
             notes += [note] if note else []
             blocks.append(features.transform(cells, values))
             if column.kind == "date":

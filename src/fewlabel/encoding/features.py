@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from fewlabel._core.errors import shorten
 from fewlabel._core.optional import pa, pc, pd, skrub
 from fewlabel.encoding.cells import filled_cells, text_of
 from fewlabel.encoding.columns import Column
@@ -30,6 +31,8 @@ _MOST_TEXTS = 50_000
 _DATE_PARTS = ("month", "weekday", "hour")
 MISSING = "(missing)"
 RARE = "(rare)"
+# So many filled cells must have values that the fit has not seen to be worth a word.
+_FEWEST_CELLS, _MOSTLY_NEW = 10, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +167,22 @@ class CategoryFeatures(_OfTexts):
         name = self.column.name
         self.names_ = [f"{name}={level}" for level in [*self.levels_, *self.extra_]]
         return self.encoded(texts)
+
+    def news(self, cells: pa.ChunkedArray) -> str:
+        """A note if most of the filled cells hold values that the fit has not seen."""
+        if RARE in self.extra_:  # nobody remembers which values were rare
+            return ""
+        texts, codes = _different(cells)
+        n_rows = np.bincount(codes, minlength=len(texts))
+        filled = (texts != "").to_numpy()
+        new = filled & ~texts.isin(self.levels_).to_numpy()
+        n_filled, n_new = int(n_rows[filled].sum()), int(n_rows[new].sum())
+        if n_filled < _FEWEST_CELLS or n_new <= _MOSTLY_NEW * n_filled:
+            return ""
+        return (
+            f"column '{shorten(self.column.name)}': {n_new:,} of {n_filled:,} filled cells hold "
+            f"values that the fit has not seen (the first: '{shorten(texts[new].iloc[0])}')"
+        )
 
     def encoded(self, texts: pd.Series) -> Any:
         """Indicators; a value that was not seen counts as rare."""
