@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import IO, Any
 
 from fewlabel._core.errors import UserError, listing, shorten
@@ -63,21 +64,31 @@ def read_json(data: bytes, name: str) -> pa.Table:
     return _flat(_of_rows(names, [[row.get(key) for key in names] for row in rows]), name)
 
 
+# A thread of Arrow that still holds Python's bytes while the interpreter ends aborts the process:
+# both formats are read by the thread that asks, and Parquet not through `read_table`, which hands
+# the reading to others whatever it is told.
+
+
 def read_parquet(data: bytes, name: str) -> pa.Table:
     """Parquet."""
     from pyarrow import parquet
 
-    return _of_arrow(parquet.read_table, "Parquet", data, name)
+    def read(source: pa.BufferReader) -> pa.Table:
+        return parquet.ParquetFile(source).read(use_threads=False)
+
+    return _of_arrow(read, "Parquet", data, name)
 
 
 def read_feather(data: bytes, name: str) -> pa.Table:
     """Feather, which is Arrow's own file format."""
     from pyarrow import feather
 
-    return _of_arrow(feather.read_table, "Feather", data, name)
+    return _of_arrow(partial(feather.read_table, use_threads=False), "Feather", data, name)
 
 
-def _of_arrow(read: Callable[..., pa.Table], kind: str, data: bytes, name: str) -> pa.Table:
+def _of_arrow(
+    read: Callable[[pa.BufferReader], pa.Table], kind: str, data: bytes, name: str
+) -> pa.Table:
     try:
         table = read(pa.BufferReader(data))
     except (pa.ArrowException, OSError, ValueError) as error:
