@@ -181,3 +181,26 @@ def test_standard_input_and_output(kind, fewlabel, tmp_path):
 def test_machines_and_tables_cannot_share_standard_output(fewlabel, table):
     answer = fewlabel(table, "fit", "t.csv", *FIT, "--out", "-", "--json")
     assert answer.code == 1
+
+
+def test_lists_and_objects_are_left_out_and_kept(fewlabel, tmp_path):
+    cells = columns()
+    n = len(cells["size"])
+    cells["segment"] = [label or None for label in cells["segment"]]
+    nested = {"tags": [["a", "b"]] * n, "place": [{"x": i} for i in range(n)]}
+    pq.write_table(pa.table({**cells, **nested}), tmp_path / "t.parquet")
+    options = ["--target", "segment", "--learner", "forest"]
+    model = ["--drop", "tags", "--out", "out.parquet", "--model", "m.skops"]
+    answer = fewlabel(tmp_path, "fit", "t.parquet", *options, *model)
+    assert answer.code == 0, answer.err
+    assert "column 'place' was left out: its cells are lists or objects" in answer.out
+    assert "'tags'" not in answer.out  # that was asked for
+    out = pq.ParquetFile(tmp_path / "out.parquet").read()
+    assert out.column("tags").to_pylist() == nested["tags"]
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "t.parquet").rename(tmp_path / "parts" / "t.parquet")
+    for args in (["fit", "parts", *options], ["predict", "m.skops", "parts"]):
+        answer = fewlabel(tmp_path, *args, "--out", f"{args[0]}-out")
+        assert answer.code == 0, answer.err
+        file = next((tmp_path / f"{args[0]}-out").glob("*.parquet"))
+        assert pq.ParquetFile(file).read().column("place").to_pylist() == nested["place"]

@@ -13,12 +13,12 @@ from fewlabel.chunks.files import is_address
 from fewlabel.cli.big_tables import fit_files, predict_files
 from fewlabel.cli.commands import (
     Wanted,
-    checked_names,
     tell_fit,
     tell_predicted,
     write_model_and_report,
 )
 from fewlabel.cli.console import Console
+from fewlabel.cli.output_names import checked_names
 from fewlabel.cli.workflow import FitOptions, PredictOptions
 from fewlabel.tables.model_files import TableModel, load_model
 from fewlabel.tables.streaming import TableFiles, address_of

@@ -39,7 +39,8 @@ _LEAST_LIMIT, _LARGEST_RATIO = 32 * 2**20, 100
 _ITEM_BYTES = 2**16
 
 
-def _skops() -> Any:
+def skops_io() -> Any:
+    """The package that model files are made with, or an error that says how to get it."""
     try:
         import skops.io
     except ImportError as error:
@@ -64,7 +65,7 @@ def write_archive(content: Any, path: Path) -> None:
     UserError
         If there are others among them.
     """
-    with zipfile.ZipFile(io.BytesIO(_skops().dumps(with_packed_trees(content)))) as raw:
+    with zipfile.ZipFile(io.BytesIO(skops_io().dumps(with_packed_trees(content)))) as raw:
         members = {name: raw.read(name) for name in raw.namelist()}
     schema = json.loads(members.pop(_SCHEMA))
     names = {name: f"{k}{Path(name).suffix}" for k, name in enumerate(members)}
@@ -124,7 +125,7 @@ def read_archive(path: Path) -> Any:
     import sklearn
     from sklearn.exceptions import InconsistentVersionWarning
 
-    path, skops = Path(path), _skops()
+    path, skops = Path(path), skops_io()
     manifest, members = checked_members(path)
     if manifest.get("scikit-learn") != sklearn.__version__:
         warnings.warn(

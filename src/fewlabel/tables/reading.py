@@ -25,7 +25,7 @@ from fewlabel.tables.csv_reading import (
     read_csv,
 )
 from fewlabel.tables.csv_writing import write_csv
-from fewlabel.tables.typed_formats import READERS, WRITERS
+from fewlabel.tables.typed_formats import READERS, WRITERS, check_fits_excel, openpyxl
 
 if TYPE_CHECKING:
     from fewlabel.encoding.columns import Column
@@ -209,6 +209,20 @@ def column_names(path: Path) -> list[str]:
 
 
 # --- writing ---------------------------------------------------------------------------------
+
+
+def writable_format(path: Path) -> tuple[str, str]:
+    """See :func:`table_format`; raise if a package for writing it is missing."""
+    kind, compression = table_format(path)
+    if kind == "excel":
+        openpyxl()
+    return kind, compression
+
+
+def check_fits(table: pa.Table, kind: str) -> None:
+    """Raise if a format cannot hold a table: better before it is labelled than after."""
+    if kind == "excel":
+        check_fits_excel(table)
 
 
 def write_table(table: pa.Table, path: Path, kind: str, compression: str = "") -> None:
