@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fewlabel.tables.reading import read_table
 from support.cli_tools import columns, csv_text
 
 pytest.importorskip("typer")
@@ -204,3 +205,51 @@ def test_lists_and_objects_are_left_out_and_kept(fewlabel, tmp_path):
         assert answer.code == 0, answer.err
         file = next((tmp_path / f"{args[0]}-out").glob("*.parquet"))
         assert pq.ParquetFile(file).read().column("place").to_pylist() == nested["place"]
+
+
+def with_index(folder: Path, how: str) -> Path:
+    """A table of pandas whose index says what the classes are."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({**columns(), "segment": [x or None for x in columns()["segment"]]})
+    rows = np.arange(len(frame))
+    frame.index = rows % 2 * 1_000 + rows * 7
+    path = folder / ("t.csv" if how == "csv" else "t.parquet")
+    if how == "csv":
+        frame.to_csv(path)
+    else:
+        frame.rename_axis("id" if how == "named" else None).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("how", "name"), [("csv", ""), ("named", "id"), ("unnamed", "__index_level_0__")]
+)
+def test_the_index_of_a_data_frame_is_no_feature(how, name, fewlabel, tmp_path):
+    path = with_index(tmp_path, how)
+    model = ["--model", "m.skops", "--out", f"out{path.suffix}"]
+    answer = fewlabel(tmp_path, "fit", path.name, *FIT, *model)
+    assert answer.code == 0, answer.err
+    assert f"The index of a data frame was left out: '{name}'." in answer.out
+    kept = read_table(tmp_path / f"out{path.suffix}")
+    assert kept.column(name).to_pylist() == read_table(path).column(name).to_pylist()
+
+    without = read_table(path).drop_columns(name).replace_schema_metadata(None)
+    pq.write_table(without, tmp_path / "new.parquet")
+    assert fewlabel(tmp_path, "predict", "m.skops", "new.parquet").code == 0
+
+    pieces = fewlabel(tmp_path, "fit", path.name, *FIT, "--stream", "--out", "labels")
+    assert f"The index of a data frame was left out: '{name}'." in pieces.out
+
+
+def test_an_index_that_is_asked_for_is_a_feature(fewlabel, tmp_path):
+    path = with_index(tmp_path, "named")
+    asked = fewlabel(tmp_path, "columns", path.name, "--target", "segment", "--number", "id")
+    assert "id: number (asked for)" in asked.out
+    assert "index" not in asked.out
+
+
+def test_an_unnamed_column_of_words_is_a_feature(fewlabel, tmp_path):
+    cells = {"": ["a", "b", "c"] * 20, **columns()}
+    (tmp_path / "t.csv").write_text(csv_text(cells))
+    answer = fewlabel(tmp_path, "columns", "t.csv", "--target", "segment")
+    assert "\n: category" in f"\n{answer.out}"
