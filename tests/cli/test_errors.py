@@ -124,6 +124,15 @@ BAD = {
     ),
     # the target
     "no such target": Bad({"t.csv": GOOD}, "fit t.csv --target segmnet", "mean 'segment'"),
+    "no processors": Bad(
+        {"t.csv": GOOD}, "fit t.csv --target segment --jobs 0", "name 1 or more, or -1 for all", 2
+    ),
+    "no processors to label with": Bad(
+        {"t.csv": GOOD}, "label t.csv --target segment --jobs 0", "name 1 or more", 2
+    ),
+    "a seed that is too large": Bad(
+        {"t.csv": GOOD}, "fit t.csv --target segment --seed 4294967296", "4294967295", 2
+    ),
     "target not named": Bad({"t.csv": GOOD}, "fit t.csv", "--target", 2),
     "none labelled": fit(table(segment=[""] * 60), "is empty"),
     "all labelled": fit(table(segment=["a", "b"] * 30), "nothing to fill"),
