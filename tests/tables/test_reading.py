@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import subprocess
 import sys
@@ -136,6 +137,14 @@ def test_files_that_are_not_what_they_are_named(name: str, text: str, message: s
     (tmp_path / name).write_text(text)
     with pytest.raises(UserError, match=message):
         read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-12], lambda data: data[:12] + b"x" * 40])
+def test_damaged_gzip_on_standard_input(damage, monkeypatch: pytest.MonkeyPatch):
+    data = damage(gzip.compress(b"a,b\n" + b"1,2\n" * 100))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    with pytest.raises(UserError, match="Standard input cannot be decompressed"):
+        read_table(Path("-"))
 
 
 THREADS_OF_A_READER = """
