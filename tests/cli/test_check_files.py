@@ -220,6 +220,28 @@ def test_tables_with_types(fewlabel: Runner, tmp_path: Path):
         assert str(out.column("segment")[row]) == right
 
 
+def test_pandas_reads_a_table_whose_labels_changed_their_type(fewlabel: Runner, tmp_path: Path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(labelled_columns(segment_label=[i % 3 for i in range(N)]))
+    frame["segment"] = pd.array([i % 3 if i < GIVEN else None for i in range(N)], dtype="Int64")
+    frame["segment_label"] = frame["segment_label"].astype("category")
+    frame["size"] = frame["size"].astype("Float64")
+    frame.index = pd.Index(np.arange(N) * 2, name="id")
+    frame.to_parquet(tmp_path / "labelled.parquet")
+    args = ["audit", "labelled.parquet", "--draw", 10, "--out", "check.csv", "--seed", 1]
+    assert fewlabel(tmp_path, *args).code == 0
+    rows = filled(read(tmp_path / "check.csv"))
+    rows[0]["audit_right_label"] = "none"
+    write(tmp_path / "done.csv", rows)
+    args = ["audit", "labelled.parquet", "--checked", "done.csv", "--out", "out.parquet"]
+    answer = fewlabel(tmp_path, *args)
+    assert answer.code == 0, answer.err
+    out = pd.read_parquet(tmp_path / "out.parquet")
+    assert out["segment"].iloc[int(rows[0]["audit_row"]) - 1] == "none"
+    assert out.index.equals(frame.index)  # what did not change is as it was
+    assert out["size"].dtype == "Float64"
+
+
 def test_labels_without_an_origin_are_all_of_a_model(fewlabel: Runner, folder: Path):
     columns = labelled_columns()
     del columns["segment_origin"]

@@ -289,6 +289,27 @@ def test_true_labels_like_the_names_of_the_votes(fewlabel: Runner, tmp_path: Pat
         assert json.loads(answer.out)["true_error"] == 0.0
 
 
+def test_bounds_of_votes_with_decimal_commas(fewlabel: Runner, tmp_path: Path):
+    rows = ["a;b;truth", "0.75;0.25;a", "1;0;a", "0.999999;1e-06;b"]
+    answers = []
+    for decimal in ".,":
+        (tmp_path / "votes.csv").write_text("\n".join(rows).replace(".", decimal) + "\n")
+        answer = fewlabel(tmp_path, "bounds", "votes.csv", "--truth", "truth", "--json")
+        assert answer.code == 0, answer.err
+        answers.append(json.loads(answer.out))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"), [("x", "something else than numbers"), ("", "not shares that sum to 1")]
+)
+def test_cells_that_are_no_votes(cell: str, says: str, fewlabel: Runner, tmp_path: Path):
+    (tmp_path / "votes.csv").write_text(f"a,b\n0.5,0.5\n{cell},1\n")
+    answer = fewlabel(tmp_path, "bounds", "votes.csv")
+    assert answer.code == 1
+    assert says in answer.err
+
+
 def test_bounds_of_votes_that_are_rounded_or_no_numbers(fewlabel: Runner, tmp_path: Path):
     (tmp_path / "rounded.csv").write_text("a,b\n1.0000001,0\n0.2,0.8\n")
     answer = fewlabel(tmp_path, "bounds", "rounded.csv", "--json")

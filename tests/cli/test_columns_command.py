@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fewlabel.tables.reading import read_table
 from support.cli_tools import columns, csv_text
 
 pytest.importorskip("typer")
@@ -181,3 +182,74 @@ def test_standard_input_and_output(kind, fewlabel, tmp_path):
 def test_machines_and_tables_cannot_share_standard_output(fewlabel, table):
     answer = fewlabel(table, "fit", "t.csv", *FIT, "--out", "-", "--json")
     assert answer.code == 1
+
+
+def test_lists_and_objects_are_left_out_and_kept(fewlabel, tmp_path):
+    cells = columns()
+    n = len(cells["size"])
+    cells["segment"] = [label or None for label in cells["segment"]]
+    nested = {"tags": [["a", "b"]] * n, "place": [{"x": i} for i in range(n)]}
+    pq.write_table(pa.table({**cells, **nested}), tmp_path / "t.parquet")
+    options = ["--target", "segment", "--learner", "forest"]
+    model = ["--drop", "tags", "--out", "out.parquet", "--model", "m.skops"]
+    answer = fewlabel(tmp_path, "fit", "t.parquet", *options, *model)
+    assert answer.code == 0, answer.err
+    assert "column 'place' was left out: its cells are lists or objects" in answer.out
+    assert "'tags'" not in answer.out  # that was asked for
+    out = pq.ParquetFile(tmp_path / "out.parquet").read()
+    assert out.column("tags").to_pylist() == nested["tags"]
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "t.parquet").rename(tmp_path / "parts" / "t.parquet")
+    for args in (["fit", "parts", *options], ["predict", "m.skops", "parts"]):
+        answer = fewlabel(tmp_path, *args, "--out", f"{args[0]}-out")
+        assert answer.code == 0, answer.err
+        file = next((tmp_path / f"{args[0]}-out").glob("*.parquet"))
+        assert pq.ParquetFile(file).read().column("place").to_pylist() == nested["place"]
+
+
+def with_index(folder: Path, how: str) -> Path:
+    """A table of pandas whose index says what the classes are."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({**columns(), "segment": [x or None for x in columns()["segment"]]})
+    rows = np.arange(len(frame))
+    frame.index = rows % 2 * 1_000 + rows * 7
+    path = folder / ("t.csv" if how == "csv" else "t.parquet")
+    if how == "csv":
+        frame.to_csv(path)
+    else:
+        frame.rename_axis("id" if how == "named" else None).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("how", "name"), [("csv", ""), ("named", "id"), ("unnamed", "__index_level_0__")]
+)
+def test_the_index_of_a_data_frame_is_no_feature(how, name, fewlabel, tmp_path):
+    path = with_index(tmp_path, how)
+    model = ["--model", "m.skops", "--out", f"out{path.suffix}"]
+    answer = fewlabel(tmp_path, "fit", path.name, *FIT, *model)
+    assert answer.code == 0, answer.err
+    assert f"The index of a data frame was left out: '{name}'." in answer.out
+    kept = read_table(tmp_path / f"out{path.suffix}")
+    assert kept.column(name).to_pylist() == read_table(path).column(name).to_pylist()
+
+    without = read_table(path).drop_columns(name).replace_schema_metadata(None)
+    pq.write_table(without, tmp_path / "new.parquet")
+    assert fewlabel(tmp_path, "predict", "m.skops", "new.parquet").code == 0
+
+    pieces = fewlabel(tmp_path, "fit", path.name, *FIT, "--stream", "--out", "labels")
+    assert f"The index of a data frame was left out: '{name}'." in pieces.out
+
+
+def test_an_index_that_is_asked_for_is_a_feature(fewlabel, tmp_path):
+    path = with_index(tmp_path, "named")
+    asked = fewlabel(tmp_path, "columns", path.name, "--target", "segment", "--number", "id")
+    assert "id: number (asked for)" in asked.out
+    assert "index" not in asked.out
+
+
+def test_an_unnamed_column_of_words_is_a_feature(fewlabel, tmp_path):
+    cells = {"": ["a", "b", "c"] * 20, **columns()}
+    (tmp_path / "t.csv").write_text(csv_text(cells))
+    answer = fewlabel(tmp_path, "columns", "t.csv", "--target", "segment")
+    assert "\n: category" in f"\n{answer.out}"

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,10 @@ import numpy as np
 import pytest
 
 from fewlabel._core.atomic import Outputs
+from fewlabel._core.errors import UserError
+from fewlabel.cli.commands import Wanted, fit_command
+from fewlabel.cli.console import Console
+from fewlabel.cli.workflow import FitOptions
 from support.cli_tools import COMMAND, Runner, columns, csv_text, environment, write_table
 
 pytest.importorskip("typer")
@@ -92,18 +97,42 @@ BAD = {
     "not gzip": fit(GOOD, "cannot be decompressed", name="t.csv.gz"),
     "not zstandard": fit(GOOD, "cannot be decompressed", name="t.csv.zst"),
     "not parquet": fit(GOOD, "not a readable Parquet", name="t.parquet"),
-    "nested parquet": fit(
-        parquet_of({"a": [[1], [2]], "segment": ["x", None]}), "lists or objects", name="t.parquet"
+    "nothing but lists": fit(
+        parquet_of({"a": [[1], [2], [3]], "segment": ["x", "y", None]}),
+        "No column is left to learn from ('a': its cells are lists or objects;",
+        name="t.parquet",
+    ),
+    "a target of lists": fit(
+        parquet_of({"a": [1, 2, 3], "segment": [["x"], ["y"], None]}),
+        "cannot be read as text",
+        name="t.parquet",
     ),
     "broken json lines": fit(b'{"a": 1}\n{"a": \n', "not a table in JSON lines", name="t.jsonl"),
-    "nested json lines": fit(
-        b'{"a": {"b": 1}, "segment": "x"}\n', "lists or objects", name="t.jsonl"
+    "nothing but objects": fit(
+        b'{"a": {"b": 1}, "segment": "x"}\n{"a": {"b": 2}, "segment": "y"}\n'
+        b'{"a": {"b": 3}, "segment": null}\n',
+        "lists or objects",
+        name="t.jsonl",
+    ),
+    "a cell that Excel cannot hold": Bad(
+        {"t.csv": table(colour=["red", "x" * 40_000, "blue"] * 20)},
+        FIT.replace("out.csv", "out.xlsx"),
+        "one of Excel holds 32,767",
     ),
     "json lines of two types": fit(
         b'{"a": 1, "s": "x"}\n{"a": "one", "s": "x"}\n', "same type", name="t.jsonl"
     ),
     # the target
     "no such target": Bad({"t.csv": GOOD}, "fit t.csv --target segmnet", "mean 'segment'"),
+    "no processors": Bad(
+        {"t.csv": GOOD}, "fit t.csv --target segment --jobs 0", "name 1 or more, or -1 for all", 2
+    ),
+    "no processors to label with": Bad(
+        {"t.csv": GOOD}, "label t.csv --target segment --jobs 0", "name 1 or more", 2
+    ),
+    "a seed that is too large": Bad(
+        {"t.csv": GOOD}, "fit t.csv --target segment --seed 4294967296", "4294967295", 2
+    ),
     "target not named": Bad({"t.csv": GOOD}, "fit t.csv", "--target", 2),
     "none labelled": fit(table(segment=[""] * 60), "is empty"),
     "all labelled": fit(table(segment=["a", "b"] * 30), "nothing to fill"),
@@ -233,6 +262,27 @@ def test_bad_input(name: str, fewlabel: Runner, model: Path, tmp_path: Path):
         assert remedy.startswith("  ")
         assert remedy.strip()
     assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("package", "wanted"),
+    [
+        ("openpyxl", Wanted(Path("out.xlsx"), None, None, False)),
+        ("skops.io", Wanted(None, Path("m.skops"), None, False)),
+    ],
+)
+def test_a_missing_package_is_told_before_the_work(
+    package: str, wanted: Wanted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def work(*given: Any) -> None:
+        pytest.fail("it learned first")
+
+    path = write_table(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fewlabel.cli.commands.fit_table", work)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises((UserError, ImportError), match=package.partition(".")[0]):
+        fit_command(Console(), path, FitOptions(target="segment"), wanted)
 
 
 def test_errors_for_machines(fewlabel: Runner, tmp_path: Path):

@@ -276,6 +276,9 @@ def test_scheduler_without_workers(gives_up, folder, monkeypatch, capsys):
         (["--truth", "colour"], "No label of 'segment' stands in 'colour'"),
         (["--model", "model.pkl"], "does not end in .skops"),
         (["--out", "s3://bucket/labels"], "is no folder of this machine"),
+        (["--out", "-"], "and --out is standard output"),
+        (["--out", "labels.csv"], "and --out is 'labels.csv', a file's name"),
+        (["--out", "labels.TSV.gz"], "Name a new folder, such as --out labels"),
     ],
 )
 def test_mistakes_are_explained(options, message, fewlabel, folder):

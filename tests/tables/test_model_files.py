@@ -304,6 +304,20 @@ def test_an_older_format(saved: Path, tmp_path: Path):
         load_model(path)
 
 
+def test_what_a_promise_is_made_of_belongs_to_a_format():
+    parts = ["cautious", "max_error", "power", "rule", "shifts", "steps"]
+    assert (FORMAT_VERSION, sorted(PROMISE.to_dict())) == (5, parts)
+
+
+@pytest.mark.parametrize("module", ["skrub", "skrub._string_encoder"])
+def test_a_missing_package_is_no_bad_model(module: str, saved: Path, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("skrub")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(UserError, match=r"needs the package skrub.*'fewlabel\[cli\]'"):
+        read_archive(saved)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
 def test_truncated(share: float, saved: Path, tmp_path: Path):
     path = tmp_path / "cut.skops"

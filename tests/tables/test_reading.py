@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from fewlabel._core.errors import UserError, shorten
 from fewlabel.tables.csv_writing import formula_safe, write_csv
 from fewlabel.tables.reading import read_table, table_format, write_table
+from support.cli_tools import environment
 
 pa = pytest.importorskip("pyarrow")
 
@@ -133,3 +137,41 @@ def test_files_that_are_not_what_they_are_named(name: str, text: str, message: s
     (tmp_path / name).write_text(text)
     with pytest.raises(UserError, match=message):
         read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-12], lambda data: data[:12] + b"x" * 40])
+def test_damaged_gzip_on_standard_input(damage, monkeypatch: pytest.MonkeyPatch):
+    data = damage(gzip.compress(b"a,b\n" + b"1,2\n" * 100))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    with pytest.raises(UserError, match="Standard input cannot be decompressed"):
+        read_table(Path("-"))
+
+
+THREADS_OF_A_READER = """
+import os, sys
+from pathlib import Path
+import pyarrow.feather, pyarrow.parquet
+from fewlabel.tables.reading import read_table
+
+threads = lambda: len(os.listdir("/proc/self/task"))
+before = threads()
+table = read_table(Path(sys.argv[1]))
+print(threads() - before)
+sys.exit(1)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads as Linux does")
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_no_thread_of_the_reader_outlives_it(ending: str, tmp_path: Path):
+    """One that does may abort the process at its end, whatever its exit status was to be."""
+    path = tmp_path / f"t.{ending}"
+    write_table(pa.table({f"c{i}": list(range(1_000)) for i in range(20)}), path, ending)
+    answer = subprocess.run(
+        [sys.executable, "-c", THREADS_OF_A_READER, str(path)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert answer.returncode == 1, answer.stderr
+    assert answer.stdout.strip() == "0"

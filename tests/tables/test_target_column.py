@@ -61,6 +61,7 @@ def test_labels_of_a_dictionary_and_a_marker():
     [
         ([None, None], "Every cell of the target 'y' is empty"),
         (["a", "b"], "Leave the target's cell empty"),
+        (["open", "a", "open", "b"], "for example --unlabeled 'open'"),
         (["a", "-1"], "add --unlabeled '-1'"),
         (["a", "b", "NA", None], "add --unlabeled 'NA'; if it is a class, add --unlabeled ''"),
         (["a", "?", None], "has empty cells and cells with '\\?'"),
@@ -75,12 +76,27 @@ def test_labels_that_nothing_can_be_learned_from(labels: list[str | None], messa
         check_labels(np.array(labels, dtype=object), "y")
 
 
+MARKS = ["#N/A", "<NA>", "-", ".", "NaT", "??", "missing", "tbd", "TODO", "Unknown", "None"]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_what_looks_like_a_mark_is_asked_about(mark: str):
+    with pytest.raises(UserError, match="is that a class") as caught:
+        check_labels(np.array(["a", "b", mark, None], dtype=object), "y")
+    assert f"--unlabeled '{mark}'" in str(caught.value)
+    with pytest.raises(UserError, match="marks unlabelled rows"):
+        check_labels(np.array(["a", "b", mark], dtype=object), "y")
+    check_labels(np.array(["a", "b", mark, None], dtype=object), "y", "")
+
+
 @pytest.mark.parametrize(
     ("labels", "unlabeled"),
     [
         (["a", "NA", None], ""),
         (["a", "b", "NA", None], "?"),
         (["1", "-1", None], None),  # without -1 there would be one class
+        (["+", "-", None], None),
+        ([".", ",", "word", None], None),
         (["a", "banana", None], None),
     ],
 )

@@ -22,7 +22,8 @@ class _Module:
         except ImportError as error:
             package = self._name.partition(".")[0]
             raise ImportError(
-                f"Tables that are not all numbers need {package}: pip install 'fewlabel[cli]'"
+                f"Tables that are not all numbers need {package}: pip install 'fewlabel[cli]'",
+                name=package,
             ) from error
         setattr(self, attribute, found)
         return found

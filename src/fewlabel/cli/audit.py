@@ -23,7 +23,7 @@ from fewlabel.cli.check_file import (
 from fewlabel.cli.console import Console
 from fewlabel.cli.labelled_table import LabelledTable, corrected, labelled_table, row_list
 from fewlabel.report.words import count, percent
-from fewlabel.tables.reading import read_table, table_format, write_table
+from fewlabel.tables.reading import read_table, table_format, writable_format, write_table
 
 _SEEDS = 2**32
 
@@ -187,7 +187,7 @@ def _plain(value: float) -> str:
 def _state(console: Console, path: Path, options: AuditOptions, checked: Path) -> None:
     if options.seed is not None:
         raise UserError("--seed is for --draw.", "Leave it out: the checked file knows its seed.")
-    kind = table_format(options.out) if options.out is not None else None
+    kind = writable_format(options.out) if options.out is not None else None
     outs = [options.out] if options.out is not None else []
     with Outputs(outs, force=options.force, inputs=[path, checked]) as outputs:
         console.progress(f"reading {checked.name}")

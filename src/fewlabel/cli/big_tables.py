@@ -178,7 +178,8 @@ def fit_files(
     start = time.perf_counter()
     options.progress(f"reading {files.title}")
     given = _first_look(files, options)
-    leave_out, notes = columns_left_out(given.labeled, options)
+    labeled = given.labeled.replace_schema_metadata(files.metadata())
+    leave_out, notes = columns_left_out(labeled, options)
     names, sparse = given.labeled.column_names, options.learner != "forest"
     encoder = table_encoder(names, leave_out, options, sparse=sparse)
     clf, caught = _learn(files, given, options, encoder, out, scheduler)

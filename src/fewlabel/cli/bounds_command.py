@@ -14,6 +14,7 @@ from fewlabel.bounds.realised import realised_error_quantile
 from fewlabel.bounds.thresholds import search_thresholds
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 from fewlabel.bounds.votes import bayes_risk, vote_matrix
+from fewlabel.encoding.cells import empty_cells, numbers, plain_column, written_numbers
 from fewlabel.encoding.plan import first_lines, require_name
 from fewlabel.tables.model_files import load_model
 from fewlabel.tables.reading import read_table
@@ -193,19 +194,16 @@ def _of_table(table: pa.Table, truth: str | None, path: Path) -> Subject:
 
 
 def _distributions(table: pa.Table, names: list[str], path: Path, what: str) -> Floats:
-    import pyarrow as pa
-
     columns = []
     for name in names:
-        try:
-            column = table.column(name).cast(pa.float64()).to_numpy()
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        values = _shares(table.column(name))
+        if values is None:
             raise UserError(
                 f"Column '{shorten(name)}' of '{shorten(path)}' holds something else than numbers.",
                 f"A table of {what} has a column of numbers for each class (and --truth names the "
                 f"column of true labels).",
-            ) from error
-        columns.append(np.asarray(column, dtype=np.float64))
+            )
+        columns.append(values)
     matrix = np.column_stack(columns)
     sums = matrix.sum(axis=1)
     wrong = ~((matrix >= 0).all(axis=1) & (np.abs(sums - 1) < 1e-4))
@@ -217,6 +215,20 @@ def _distributions(table: pa.Table, names: list[str], path: Path, what: str) -> 
             "Each row needs one number from 0 to 1 for each class.",
         )
     return np.minimum(matrix, 1.0)  # rounding may go beyond
+
+
+def _shares(column: pa.ChunkedArray) -> Floats | None:
+    """Numbers with a decimal point or comma, NaN in empty cells; None if a cell is no number."""
+    import pyarrow as pa
+
+    cells = plain_column(column)
+    try:
+        values = numbers(cells)
+        # A share is at most 1: a comma in it can part no thousands.
+        values = np.where(np.isnan(values), written_numbers(cells, "1.234,5", ""), values)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    return None if (np.isnan(values) & ~empty_cells(cells)).any() else values
 
 
 def _with_truth(table: pa.Table, truth: str, subject: Subject) -> Subject:

@@ -12,6 +12,7 @@ from fewlabel._core.atomic import Outputs
 from fewlabel._core.errors import UserError, shorten
 from fewlabel.cli.bounds_command import bounds_of_table
 from fewlabel.cli.console import Console
+from fewlabel.cli.output_names import checked_names, default_output, output_format
 from fewlabel.cli.shares import as_option
 from fewlabel.cli.table_columns import plan_table
 from fewlabel.cli.workflow import FitOptions, PredictOptions, fit_table, predict_table
@@ -28,13 +29,11 @@ from fewlabel.report.words import (
     truth_words,
 )
 from fewlabel.tables.model_files import TableModel, load_model, save_model
-from fewlabel.tables.reading import STANDARD, read_table, table_format, write_table, write_to
+from fewlabel.tables.reading import STANDARD, check_fits, read_table, write_table, write_to
 from fewlabel.tables.streaming import in_pieces
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-SUFFIX_MODEL = ".skops"
 
 
 class Fitted(Protocol):
@@ -83,7 +82,7 @@ def fit_command(
     _check_standard_output(console, out)
     files = [p for p in (out, model, report) if p and p != STANDARD]
     with Outputs(files, force=force, inputs=[table]) as outputs:
-        result = fit_table(table, options)
+        result = fit_table(table, options, kinds["out"][0])
         console.progress("writing")
         if out is not None:
             _write(result.table, out, outputs, kinds["out"])
@@ -116,37 +115,6 @@ def _write(table: Any, out: Path, outputs: Outputs, kind: tuple[str, str]) -> No
         sys.stdout.buffer.flush()
     else:
         write_table(table, outputs.path(out), *kind)
-
-
-def output_format(out: Path, table: Path) -> tuple[str, str]:
-    """Format and compression of an output; standard output has the format of the table."""
-    if out != STANDARD:
-        return table_format(out)
-    return ("csv" if table == STANDARD else table_format(table)[0]), ""
-
-
-def checked_names(
-    out: Path | None, model: Path | None, report: Path | None, table: Path
-) -> dict[str, Any]:
-    """Formats of the outputs, or an error before any work is done."""
-    if model is not None and model.suffix != SUFFIX_MODEL:
-        raise UserError(
-            f"'{shorten(model)}' does not end in {SUFFIX_MODEL}.",
-            f"Name the model {shorten(model.stem)}{SUFFIX_MODEL}.",
-        )
-    return {
-        "out": output_format(out, table) if out is not None else None,
-        "report": format_of(report) if report is not None else None,
-    }
-
-
-def default_output(table: Path, word: str) -> Path:
-    """Name of the output in the present folder, after the table's."""
-    if table == STANDARD:
-        return STANDARD
-    table_format(table)  # an unknown ending is told of before anything else
-    stem, dot, ending = table.name.partition(".")
-    return Path(f"{stem}-{word}{dot}{ending}")
 
 
 def tell_fit(console: Console, result: Fitted, wanted: Wanted) -> None:
@@ -242,6 +210,7 @@ def predict_command(
         console.progress("reading")
         loaded: TableModel = console.noting(lambda: load_model(model))
         rows = read_table(table, encoding=options.encoding)
+        check_fits(rows, kind[0])
         labelled, notes = predict_table(loaded, rows, options)
         _write(labelled, out, outputs, kind)
     console.done()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabel.cli.labelled_table import corrected, labelled_table
+from fewlabel.cli.labelled_table import corrected, labelled_table, with_column
 from fewlabel.cli.table_columns import columns_left_out, table_encoder
 from fewlabel.cli.workflow import FitOptions, FitResult, TableInput, fit_result
 from fewlabel.labeling.learning import Lesson
@@ -94,9 +94,7 @@ class TableJob:
 
 def _with_target(table: pa.Table, target: str, labels: NDArray[Any]) -> pa.Table:
     """The table with the labels so far in its target column."""
-    index = table.column_names.index(target)
-    column = typed_labels(labels, type_of(table.column(target)))
-    return table.set_column(index, target, column)
+    return with_column(table, target, typed_labels(labels, type_of(table.column(target))))
 
 
 def _basis(lesson: Lesson) -> str:
@@ -121,7 +119,7 @@ def _audited(result: FitResult, fixed: dict[str, Any], target: str) -> pa.Table:
         f"{target}_accepted": pa.array(accepted),
     }
     for name, column in columns.items():
-        table = table.set_column(table.column_names.index(name), name, column)
+        table = with_column(table, name, column)
     right = {int(row): str(label) for row, label in fixed["audited"].items()}
     if not right:
         return table

@@ -197,9 +197,27 @@ def corrected(labelled: LabelledTable, rows: list[int], right: list[str]) -> pa.
     }
     for name, values in changes.items():
         if name in table.column_names:
-            index = table.column_names.index(name)
-            table = table.set_column(index, name, _replaced(table.column(index), at, values))
+            table = with_column(table, name, _replaced(table.column(name), at, values))
     return table
+
+
+def with_column(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    """The table with another column of that name.
+
+    What pandas stored of the type goes with the old one: it could not read the file otherwise.
+    """
+    index = table.column_names.index(name)
+    was, table = table.column(index).type, table.set_column(index, name, column)
+    metadata = dict(table.schema.metadata or {})
+    if column.type == was or b"pandas" not in metadata:
+        return table
+    try:
+        stored = json.loads(metadata[b"pandas"])
+        types = [item for item in stored["columns"] if item.get("field_name") != name]
+        metadata[b"pandas"] = json.dumps({**stored, "columns": types}).encode()
+    except (ValueError, TypeError, KeyError, AttributeError):
+        del metadata[b"pandas"]
+    return table.replace_schema_metadata(metadata)
 
 
 def _replaced(column: pa.ChunkedArray, rows: list[int], values: list[Any]) -> pa.Array:

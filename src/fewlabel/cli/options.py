@@ -18,14 +18,22 @@ def complete_columns(ctx: typer.Context, incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
+def _not_zero(jobs: int | None) -> int | None:
+    if jobs == 0:
+        raise typer.BadParameter("no work is done by 0 processors; name 1 or more, or -1 for all.")
+    return jobs
+
+
 # --- of several commands ---
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of text tables.")]
-Jobs = Annotated[int, typer.Option(help="Processors to use; -1 for all.")]
-Seed = Annotated[int, typer.Option(help="Seed: the same one gives the same result.", min=0)]
+Jobs = Annotated[int, typer.Option(help="Processors to use; -1 for all.", callback=_not_zero)]
+Seed = Annotated[
+    int, typer.Option(help="Seed: the same one gives the same result.", min=0, max=2**32 - 1)
+]
 TableFile = Annotated[
     Path,
     typer.Argument(
@@ -259,5 +267,10 @@ Import = Annotated[
 ]
 LabelJobs = Annotated[
     int | None,
-    typer.Option("--jobs", help="Processors to learn with.", show_default="all but one"),
+    typer.Option(
+        "--jobs",
+        help="Processors to learn with.",
+        show_default="all but one",
+        callback=_not_zero,
+    ),
 ]

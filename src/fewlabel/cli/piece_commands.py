@@ -13,14 +13,15 @@ from fewlabel.chunks.files import is_address
 from fewlabel.cli.big_tables import fit_files, predict_files
 from fewlabel.cli.commands import (
     Wanted,
-    checked_names,
     tell_fit,
     tell_predicted,
     write_model_and_report,
 )
 from fewlabel.cli.console import Console
+from fewlabel.cli.output_names import checked_names
 from fewlabel.cli.workflow import FitOptions, PredictOptions
 from fewlabel.tables.model_files import TableModel, load_model
+from fewlabel.tables.reading import STANDARD, table_format
 from fewlabel.tables.streaming import TableFiles, address_of
 
 
@@ -52,8 +53,22 @@ def _result_folder(
             f"'{shorten(address_of(out))}' is no folder of this machine.",
             "Write to a folder here, and copy it.",
         )
+    if out == STANDARD or _is_named_like_a_file(out):
+        what = "standard output" if out == STANDARD else f"'{shorten(out)}', a file's name"
+        raise UserError(
+            f"A table that is read in pieces gets a folder of results, and --out is {what}.",
+            "Name a new folder, such as --out labels, or read a single file with --no-stream.",
+        )
     check_new_folder(out, force=force, source=table)
     return out
+
+
+def _is_named_like_a_file(out: Path) -> bool:
+    try:
+        table_format(out)
+    except UserError:
+        return False
+    return True
 
 
 @contextmanager

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fewlabel._core.errors import UserError, listing
+from fewlabel._core.optional import pa
+from fewlabel.encoding.cells import numbers, plain_column
 from fewlabel.encoding.columns import Column
 from fewlabel.encoding.encoder import ColumnWarning, TableEncoder
 from fewlabel.encoding.plan import require_name
@@ -22,8 +27,6 @@ from fewlabel.tables.target_column import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from fewlabel.cli.workflow import FitOptions
 
 ADDED = ("label", "origin", "confidence", "accepted")
@@ -88,7 +91,40 @@ def columns_left_out(table: pa.Table, options: FitOptions) -> tuple[dict[str, st
         check_free([f"{options.target}_vote_{name}" for name in classes], names, own)
     leave_out.update((name, "an earlier output of fewlabel") for name in own)
     notes = [f"Columns of an earlier output were replaced: {listing(own)}."] if own else []
+    index = [name for name in index_columns(table) if name not in {*leave_out, *_asked(options)}]
+    leave_out.update((name, "the index of a data frame") for name in index)
+    notes += [f"The index of a data frame was left out: {listing(index)}."] if index else []
     return leave_out, notes
+
+
+def _asked(options: FitOptions) -> list[str]:
+    """Columns whose kind the user names; of a date also with its format behind it."""
+    dates = [part for given in options.date for part in (given, given.rpartition("=")[0])]
+    return [*options.text, *options.category, *options.number, *dates]
+
+
+def index_columns(table: pa.Table) -> list[str]:
+    """Columns that pandas made of a data frame's index: they number or name its rows."""
+    try:
+        stored = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
+        named = [name for name in stored["index_columns"] if isinstance(name, str)]
+    except (ValueError, TypeError, KeyError):
+        named = []
+    return [
+        name
+        for name in table.column_names
+        if name in named
+        or re.fullmatch(r"__index_level_\d+__", name)
+        or (name == "" and _are_whole(table.column(name)))
+    ]
+
+
+def _are_whole(column: pa.ChunkedArray) -> bool:
+    try:
+        values = numbers(plain_column(column))
+    except pa.ArrowException:
+        return False
+    return bool((values == np.floor(values)).all())  # never true of NaN
 
 
 def added_names(target: str) -> list[str]:

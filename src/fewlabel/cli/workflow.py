@@ -34,7 +34,7 @@ from fewlabel.self_learning.base import SelfLearner
 from fewlabel.self_learning.classifier import SelfLearningClassifier
 from fewlabel.tables.csv_writing import python_cells
 from fewlabel.tables.model_files import TableModel
-from fewlabel.tables.reading import read_table, with_notation
+from fewlabel.tables.reading import check_fits, read_table, with_notation
 from fewlabel.tables.target_column import (
     folded,
     labels_like,
@@ -132,10 +132,13 @@ class TableInput(NamedTuple):
     priors: dict[str, float] | None = None
 
 
-def fit_table(path: Path, options: FitOptions) -> FitResult:
-    """Learn the target column of a table from its filled cells, and fill the others."""
+def fit_table(path: Path, options: FitOptions, out_kind: str = "") -> FitResult:
+    """Learn the target column of a table from its filled cells, and fill the others.
+
+    ``out_kind`` is the format in which the result is to be written.
+    """
     start = time.perf_counter()
-    given = _read(path, options)
+    given = _read(path, options, out_kind)
     clf, caught = _learn(given, options)
     options.progress("estimating the error")
     return fit_result(path.name, given, clf, options, caught, start)
@@ -170,9 +173,10 @@ def fit_result(
     )
 
 
-def _read(path: Path, options: FitOptions) -> TableInput:
+def _read(path: Path, options: FitOptions, out_kind: str) -> TableInput:
     options.progress(f"reading {path.name}")
     table = read_table(path, encoding=options.encoding)
+    check_fits(table, out_kind)
     leave_out, notes = columns_left_out(table, options)
     labels, names = given_labels(table, options)
     priors = known_shares(labels, options, names)

@@ -140,6 +140,8 @@ def plan_column(
     column = plain_column(column)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
+    if pa.types.is_nested(column.type):
+        return Column(name, "left out", "its cells are lists or objects")
     if _is_unreadable(column):
         why = f"its type, {shorten(column.type)}, is neither number nor text"
         return Column(name, "left out", why)

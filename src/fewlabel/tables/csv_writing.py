@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import math
 from typing import IO, Any
 
 from fewlabel._core.optional import pa, pc
@@ -49,20 +51,55 @@ class _LineFeeds:
 
 
 def _cells(column: pa.Array, decimal: str) -> list[Any]:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
-        column = column.cast(pa.string())
+    column = one_kind_of_text(column)
     if pa.types.is_string(column.type):
         return list(formula_safe(_without_zeros(column)).to_pylist())
     if pa.types.is_boolean(column.type):
         return [None if v is None else ("true" if v else "false") for v in column.to_pylist()]
     if decimal != "." and pa.types.is_floating(column.type):
         return [None if v is None else str(v).replace(".", decimal) for v in column.to_pylist()]
-    if is_binary(column.type):
-        text = pa.array(python_cells(column), pa.string())
-        return list(formula_safe(_without_zeros(text)).to_pylist())
     return python_cells(column)
+
+
+def one_kind_of_text(column: pa.Array) -> pa.Array:
+    """Texts of any type, bytes, lists and objects as plain text; other columns as they are."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+        return column.cast(pa.string())
+    if is_binary(column.type):
+        return pa.array(python_cells(column), pa.string())
+    if pa.types.is_nested(column.type):
+        cells = column.to_pylist()
+        return pa.array([None if c is None else json_text(c) for c in cells], pa.string())
+    return column
+
+
+def json_text(value: Any) -> str:
+    """Strict JSON of a cell or row: null for numbers that JSON has no word for."""
+    try:
+        return _dumps(value)
+    except ValueError:
+        return _dumps(_without_infinities(value))
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=as_text)
+
+
+def _without_infinities(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_infinities(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_infinities(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def as_text(value: Any) -> str:
+    """What JSON has no type for; moments in ISO 8601, with their time zone."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
 
 
 def _without_zeros(column: pa.Array) -> pa.Array:

@@ -27,7 +27,7 @@ from fewlabel.tables.allowed_types import ALLOWED, CLASSES, KEYS, LOADERS, TRUST
 from fewlabel.tables.model_checks import checked, with_packed_trees
 
 FORMAT = "fewlabel model"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 _MANIFEST = "fewlabel.json"
 _SCHEMA = "schema.json"
@@ -37,9 +37,12 @@ _MANIFEST_BYTES = 4 * 2**20
 _SCHEMA_VALUES = 2_000_000
 _LEAST_LIMIT, _LARGEST_RATIO = 32 * 2**20, 100
 _ITEM_BYTES = 2**16
+# Packages that objects of a model may need, by what installs them.
+_EXTRAS = {"skrub": "cli", "pandas": "cli", "pyarrow": "cli", "faiss": "graph"}
 
 
-def _skops() -> Any:
+def skops_io() -> Any:
+    """The package that model files are made with, or an error that says how to get it."""
     try:
         import skops.io
     except ImportError as error:
@@ -64,7 +67,7 @@ def write_archive(content: Any, path: Path) -> None:
     UserError
         If there are others among them.
     """
-    with zipfile.ZipFile(io.BytesIO(_skops().dumps(with_packed_trees(content)))) as raw:
+    with zipfile.ZipFile(io.BytesIO(skops_io().dumps(with_packed_trees(content)))) as raw:
         members = {name: raw.read(name) for name in raw.namelist()}
     schema = json.loads(members.pop(_SCHEMA))
     names = {name: f"{k}{Path(name).suffix}" for k, name in enumerate(members)}
@@ -124,7 +127,7 @@ def read_archive(path: Path) -> Any:
     import sklearn
     from sklearn.exceptions import InconsistentVersionWarning
 
-    path, skops = Path(path), _skops()
+    path, skops = Path(path), skops_io()
     manifest, members = checked_members(path)
     if manifest.get("scikit-learn") != sklearn.__version__:
         warnings.warn(
@@ -142,7 +145,17 @@ def read_archive(path: Path) -> Any:
             warnings.simplefilter("ignore", InconsistentVersionWarning)
             return checked(skops.loads(stored.getvalue(), trusted=TRUSTED_TYPES))
     except Exception as error:  # whatever a malformed archive provokes in its reader
-        raise refused(path, f"its content cannot be read ({shorten(error, 100)})") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    package = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
+    if package in _EXTRAS:
+        return UserError(
+            f"'{shorten(path)}' needs the package {package} ({shorten(error, 100)}).",
+            f"pip install 'fewlabel[{_EXTRAS[package]}]'",
+        )
+    return refused(path, f"its content cannot be read ({shorten(error, 100)})")
 
 
 def checked_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:

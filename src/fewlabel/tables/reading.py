@@ -25,7 +25,7 @@ from fewlabel.tables.csv_reading import (
     read_csv,
 )
 from fewlabel.tables.csv_writing import write_csv
-from fewlabel.tables.typed_formats import READERS, WRITERS
+from fewlabel.tables.typed_formats import READERS, WRITERS, check_fits_excel, openpyxl
 
 if TYPE_CHECKING:
     from fewlabel.encoding.columns import Column
@@ -119,10 +119,14 @@ def _standard_input() -> tuple[str, bytes]:
     """What is piped in, and its format by how it begins."""
     import gzip
     import sys
+    import zlib
 
     data = sys.stdin.buffer.read()
     if data.startswith(b"\x1f\x8b"):
-        data = gzip.decompress(data)
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, zlib.error, OSError) as error:
+            raise _damaged("Standard input", error) from error
     start = data[:100].removeprefix(BYTE_ORDER_MARK).lstrip()
     kind = next((kind for mark, kind in _MAGIC.items() if start.startswith(mark)), "csv")
     return kind, data
@@ -145,10 +149,14 @@ def _read_bytes(path: Path, compression: str) -> bytes:
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         if not compression:
             raise
-        raise UserError(
-            f"'{name}' cannot be decompressed ({error}).",
-            "It may be cut off, or not be what its ending says; decompress it by hand.",
-        ) from error
+        raise _damaged(f"'{name}'", error) from error
+
+
+def _damaged(what: str, error: Exception) -> UserError:
+    return UserError(
+        f"{what} cannot be decompressed ({error}).",
+        "It may be cut off, or not be what its ending says; decompress it by hand.",
+    )
 
 
 def _opener(compression: str) -> Callable[..., IO[bytes]]:
@@ -209,6 +217,20 @@ def column_names(path: Path) -> list[str]:
 
 
 # --- writing ---------------------------------------------------------------------------------
+
+
+def writable_format(path: Path) -> tuple[str, str]:
+    """See :func:`table_format`; raise if a package for writing it is missing."""
+    kind, compression = table_format(path)
+    if kind == "excel":
+        openpyxl()
+    return kind, compression
+
+
+def check_fits(table: pa.Table, kind: str) -> None:
+    """Raise if a format cannot hold a table: better before it is labelled than after."""
+    if kind == "excel":
+        check_fits_excel(table)
 
 
 def write_table(table: pa.Table, path: Path, kind: str, compression: str = "") -> None:

@@ -89,6 +89,16 @@ class TableFiles:
                 if chunk.num_rows:
                     yield name, as_table(chunk)
 
+    def metadata(self) -> dict[bytes, bytes] | None:
+        """What the first file keeps beside its columns, such as which of them pandas made."""
+        from pyarrow import parquet
+
+        if not self.is_parquet:
+            return None
+        with open_file(self.names[0]) as file:
+            found: dict[bytes, bytes] | None = parquet.read_schema(file).metadata
+        return found
+
     def _parquet(self, name: str) -> Iterator[pa.RecordBatch]:
         from pyarrow import parquet
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fewlabel._core.errors import UserError, shorten
 from fewlabel._core.optional import pa, pc
+from fewlabel.encoding.cells import MISSING_NUMBERS
 
 MAX_CLASSES = 1_000
 # More different numbers than that are measurements: whole ones, and others.
@@ -19,7 +20,10 @@ _CODES = 20
 _FRACTIONS = 10
 
 # What marks unlabelled rows in many tables.
-_MARKERS = ("-1", "?", "na", "n/a", "nan", "null", "none", "unknown", "unlabeled", "unlabelled")
+_WORDS = ("<na>", "nat", "missing", "unknown", "unlabeled", "unlabelled", "tbd", "todo")
+_MARKERS = (*MISSING_NUMBERS, *_WORDS, "-1", "??", ".")
+# Beside other labels that are signs, such as +, these are classes.
+_SIGNS = ("-", ".")
 
 
 def target_labels(
@@ -218,11 +222,13 @@ def check_labels(labels: NDArray[Any], target: str, unlabeled: str | None = None
     classes = sorted(set(given))
     if len(given) == len(labels):
         marker = _marker(classes)
+        frequent = shorten(Counter(given).most_common(1)[0][0])
         raise UserError(
             f"Every row has a label in '{name}', so there is nothing to fill.",
             f"If '{marker}' marks unlabelled rows, add --unlabeled '{marker}'."
             if marker
-            else "Leave the target's cell empty in rows that shall be labelled.",
+            else "Leave the target's cell empty in rows that shall be labelled, or name what marks "
+            f"them, for example --unlabeled '{frequent}'.",
         )
     if unlabeled is None:
         _check_marker(classes, name)
@@ -246,7 +252,10 @@ def check_labels(labels: NDArray[Any], target: str, unlabeled: str | None = None
 
 def _marker(classes: list[str]) -> str | None:
     """The first label that looks like a mark of unlabelled rows."""
-    return next((c for c in classes if c.lower() in _MARKERS), None)
+    signs = sum(not any(map(str.isalnum, c)) for c in classes)
+    return next(
+        (c for c in classes if c.lower() in _MARKERS and (c not in _SIGNS or signs == 1)), None
+    )
 
 
 def _check_marker(classes: list[str], name: str) -> None:

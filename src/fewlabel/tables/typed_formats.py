@@ -5,14 +5,27 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib import import_module
 from typing import IO, Any
 
-from fewlabel._core.errors import UserError, listing, shorten
-from fewlabel._core.optional import pa
-from fewlabel.tables.csv_writing import CHUNK_ROWS, formula_safe, python_cells
+from fewlabel._core.errors import UserError, shorten
+from fewlabel._core.optional import pa, pc
+from fewlabel.tables.csv_writing import (
+    CHUNK_ROWS,
+    as_text,
+    formula_safe,
+    json_text,
+    one_kind_of_text,
+    python_cells,
+)
 
 # One row may be as long as a block of the parser.
 _BLOCK_BYTES = 64 * 2**20
+
+# What a sheet of Excel can hold, and the characters that it cannot: those that XML has none for.
+_EXCEL_ROWS, _EXCEL_COLUMNS, _EXCEL_LETTERS = 2**20, 2**14, 2**15 - 1
+_NOT_IN_EXCEL = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
 
 # --- reading ----------------------------------------------------------------------------------
 
@@ -39,7 +52,7 @@ def read_jsonl(data: bytes, name: str) -> pa.Table:
             'Each line must be one object of plain values, such as {"age": 31, "segment": "a"}, '
             "and a key must have the same type in all lines.",
         ) from error
-    return _flat(table, name)
+    return table
 
 
 def read_json(data: bytes, name: str) -> pa.Table:
@@ -60,24 +73,34 @@ def read_json(data: bytes, name: str) -> pa.Table:
     if not rows:
         raise UserError(f"'{name}' is an empty JSON array.", "A table needs rows.")
     names = list(dict.fromkeys(key for row in rows for key in row))
-    return _flat(_of_rows(names, [[row.get(key) for key in names] for row in rows]), name)
+    return _of_rows(names, [[row.get(key) for key in names] for row in rows])
+
+
+# A thread of Arrow that still holds Python's bytes while the interpreter ends aborts the process:
+# both formats are read by the thread that asks, and Parquet not through `read_table`, which hands
+# the reading to others whatever it is told.
 
 
 def read_parquet(data: bytes, name: str) -> pa.Table:
     """Parquet."""
     from pyarrow import parquet
 
-    return _of_arrow(parquet.read_table, "Parquet", data, name)
+    def read(source: pa.BufferReader) -> pa.Table:
+        return parquet.ParquetFile(source).read(use_threads=False)
+
+    return _of_arrow(read, "Parquet", data, name)
 
 
 def read_feather(data: bytes, name: str) -> pa.Table:
     """Feather, which is Arrow's own file format."""
     from pyarrow import feather
 
-    return _of_arrow(feather.read_table, "Feather", data, name)
+    return _of_arrow(partial(feather.read_table, use_threads=False), "Feather", data, name)
 
 
-def _of_arrow(read: Callable[..., pa.Table], kind: str, data: bytes, name: str) -> pa.Table:
+def _of_arrow(
+    read: Callable[[pa.BufferReader], pa.Table], kind: str, data: bytes, name: str
+) -> pa.Table:
     try:
         table = read(pa.BufferReader(data))
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -85,14 +108,14 @@ def _of_arrow(read: Callable[..., pa.Table], kind: str, data: bytes, name: str) 
             f"'{name}' is not a readable {kind} file: {shorten(error, 120)}.",
             "Check that it was copied completely.",
         ) from error
-    return _flat(table, name)
+    return table
 
 
 def read_excel(data: bytes, name: str) -> pa.Table:
     """The first sheet of a workbook; its first row names the columns."""
     import zipfile
 
-    workbook = _openpyxl()
+    workbook = openpyxl()
     try:
         book = workbook.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
@@ -114,14 +137,14 @@ def read_excel(data: bytes, name: str) -> pa.Table:
     return _of_rows([str(cell) for cell in head], [row[: len(head)] for row in sheet[1:]])
 
 
-def _openpyxl() -> Any:
+def openpyxl() -> Any:
+    """The package that reads and writes workbooks, or an error that says how to get it."""
     try:
-        import openpyxl
+        return import_module("openpyxl")
     except ImportError as error:
         raise UserError(
             "Excel files need the package openpyxl.", "pip install 'fewlabel[excel]'"
         ) from error
-    return openpyxl
 
 
 def _of_rows(names: list[str], rows: Sequence[Sequence[Any]]) -> pa.Table:
@@ -134,16 +157,6 @@ def _of_rows(names: list[str], rows: Sequence[Sequence[Any]]) -> pa.Table:
         except (pa.ArrowException, OverflowError):
             columns.append(pa.array([None if c is None else str(c) for c in cells], pa.string()))
     return pa.Table.from_arrays(columns, names=names)
-
-
-def _flat(table: pa.Table, name: str) -> pa.Table:
-    nested = [field.name for field in table.schema if pa.types.is_nested(field.type)]
-    if nested:
-        raise UserError(
-            f"Columns of '{name}' hold lists or objects: {listing(nested)}.",
-            "Flatten them into plain columns first.",
-        )
-    return table
 
 
 # --- writing ----------------------------------------------------------------------------------
@@ -164,41 +177,62 @@ def _write_feather(table: pa.Table, file: IO[bytes]) -> None:
 def write_jsonl(table: pa.Table, file: IO[bytes]) -> None:
     """Objects, one in each line."""
     for row in _rows(table):
-        file.write(json.dumps(row, ensure_ascii=False, default=_as_text).encode() + b"\n")
+        file.write(json_text(row).encode() + b"\n")
 
 
 def write_json(table: pa.Table, file: IO[bytes]) -> None:
     """An array of objects."""
     for i, row in enumerate(_rows(table)):
-        text = json.dumps(row, ensure_ascii=False, default=_as_text)
-        file.write((",\n" if i else "[\n").encode() + text.encode())
+        file.write((",\n" if i else "[\n").encode() + json_text(row).encode())
     file.write(b"\n]\n")
 
 
 def write_excel(table: pa.Table, file: IO[bytes]) -> None:
     """A workbook of one sheet; texts that would be run are disarmed."""
-    book = _openpyxl().Workbook(write_only=True)
+    check_fits_excel(table)
+    book = openpyxl().Workbook(write_only=True)
     sheet = book.create_sheet("table")
-    sheet.append(formula_safe(pa.array(table.column_names, pa.string())).to_pylist())
+    sheet.append(_excel_cells(pa.array(table.column_names, pa.string())))
     for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
-        columns = [
-            formula_safe(c).to_pylist() if pa.types.is_string(c.type) else c.to_pylist()
-            for c in batch.columns
-        ]
-        for row in zip(*columns):
-            sheet.append([_excel_cell(cell) for cell in row])
+        for row in zip(*map(_excel_cells, batch.columns)):
+            sheet.append(row)
     book.save(file)
 
 
-def _excel_cell(cell: Any) -> Any:
-    if getattr(cell, "tzinfo", None) is not None or isinstance(cell, (bytes, list, dict)):
-        return _as_text(cell)
-    return cell
+def check_fits_excel(table: pa.Table) -> None:
+    """Raise if a table is more than a sheet holds: the writer would cut it off without a word."""
+    if table.num_rows >= _EXCEL_ROWS or table.num_columns > _EXCEL_COLUMNS:
+        raise UserError(
+            f"The table has {table.num_rows:,} rows and {table.num_columns:,} columns, and a sheet "
+            f"of Excel holds {_EXCEL_ROWS - 1:,} and {_EXCEL_COLUMNS:,}.",
+            "Write another format, such as .csv or .parquet.",
+        )
+    for name, column in zip(table.column_names, table.columns):
+        lengths = [_longest(_excel_text(chunk)) for chunk in column.chunks]
+        if max(lengths, default=0) > _EXCEL_LETTERS:
+            raise UserError(
+                f"Column '{shorten(name)}' has a cell of {max(lengths):,} characters, and one of "
+                f"Excel holds {_EXCEL_LETTERS:,}.",
+                "Write another format, such as .csv or .parquet, or shorten the cells.",
+            )
 
 
-def _as_text(value: Any) -> str:
-    """What JSON has no type for; moments in ISO 8601, with their time zone."""
-    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
+def _longest(column: pa.Array) -> int:
+    is_text = pa.types.is_string(column.type)
+    return pc.max(pc.utf8_length(column)).as_py() or 0 if is_text else 0
+
+
+def _excel_cells(column: pa.Array) -> list[Any]:
+    cells = python_cells(_excel_text(column))
+    return [as_text(cell) if getattr(cell, "tzinfo", None) else cell for cell in cells]
+
+
+def _excel_text(column: pa.Array) -> pa.Array:
+    """Text as it is shown; other columns as they are."""
+    column = one_kind_of_text(column)
+    if not pa.types.is_string(column.type):
+        return column
+    return formula_safe(pc.replace_substring_regex(column, _NOT_IN_EXCEL, "\ufffd"))
 
 
 def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
