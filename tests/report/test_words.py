@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fewlabel.report.words import changed_words
+from fewlabel.report.words import bound, changed_words
 
 
 def said(n_changed: int, gain: dict[str, float] | None, rounds: int = 1) -> str:
@@ -26,3 +26,11 @@ def test_nothing_is_made_up():
     assert said(0, {"value": 0.0, "low": 0.0, "high": 0.0}) == counted.format(0)
     assert said(31, None) == counted.format(31)  # a report of an earlier version
     assert said(31, None, rounds=0) == ""
+
+
+def test_guarantees_are_rounded_up():
+    stated = {"value": 0.1071, "kind": "guarantee"}
+    assert bound(stated) == "10.8\N{NO-BREAK SPACE}%"
+    assert bound({**stated, "kind": "estimate"}) == "10.7\N{NO-BREAK SPACE}%"
+    assert bound({**stated, "value": 1.3}) == "100\N{NO-BREAK SPACE}%"
+    assert bound({**stated, "value": None}) == "–"

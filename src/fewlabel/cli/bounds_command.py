@@ -115,6 +115,9 @@ def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
     thresholds = search_thresholds(first, proba)[0]
     everything = transductive_bound(subject.votes, proba, tight=True)
     selected = transductive_bound(first, proba, thresholds=thresholds)
+    # The sums of a bound may end a rounding error below the error that they bound.
+    exact = bayes_risk(subject.votes, proba)
+    of_selected = bayes_risk(first, proba, thresholds=thresholds)
 
     def stated(value: float) -> dict[str, Any]:
         number = float(value) if np.isfinite(value) else None
@@ -124,8 +127,10 @@ def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
         "n_rows": len(first),
         "notes": list(subject.notes),
         "of": "realised error" if is_truth else "expected error",
-        "error": stated(everything.risk),
-        "selected_error": stated(selected.conditional_error),
+        "error": stated(max(everything.risk, exact)),
+        "selected_error": stated(
+            max(selected.conditional_error, of_selected / (selected.selected_share or 1.0))
+        ),
         "selected_share": selected.selected_share,
         "classes": [
             {"name": name, "threshold": float(theta), "error": stated(error)}
@@ -141,7 +146,7 @@ def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
         },
     }
     if is_truth:
-        answer["true_error"] = bayes_risk(subject.votes, proba)
+        answer["true_error"] = exact
     elif kind == "guarantee":
         labels = subject.votes.argmax(axis=1)
         value = realised_error_quantile(proba, labels, CONFIDENCE)

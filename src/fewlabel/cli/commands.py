@@ -19,6 +19,7 @@ from fewlabel.report import format_of, render
 from fewlabel.report.words import (
     about,
     accepted_words,
+    bound,
     changed_words,
     count,
     error_words,
@@ -287,23 +288,23 @@ def bounds_command(console: Console, table: Path, **options: Any) -> None:
     console.say(f"{answer['n_rows']:,} rows.")
     for note in answer["notes"]:
         console.say(f"! {note}")
-    console.say(f"Bound TB of the {of}: {most}{percent(error['value'])} wrong ({kind}).")
+    console.say(f"Bound TB of the {of}: {most}{bound(error)} wrong ({kind}).")
     if "true_error" in answer:
         console.say(f"In truth {percent(answer['true_error'])} are.")
     if "realised_error" in answer:
         realised = answer["realised_error"]
         console.say(
             f"With {percent(realised['confidence'], 0)} confidence at most "
-            f"{percent(realised['value'])} of these rows are wrong in the end."
+            f"{bound(realised)} of these rows are wrong in the end."
         )
     console.say(
         f"With the thresholds below {percent(answer['selected_share'], 0)} of the rows are "
-        f"selected; the bound among them: {most}{percent(selected['value'])} wrong ({kind})."
+        f"selected; the bound among them: {most}{bound(selected)} wrong ({kind})."
     )
     console.table(
         ["class", "threshold", f"bound of the {of} ({kind})"],
         [
-            [shorten(c["name"], 40), f"{c['threshold']:.3f}", percent(c["error"]["value"])]
+            [shorten(c["name"], 40), f"{c['threshold']:.3f}", bound(c["error"])]
             for c in answer["classes"]
         ],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fewlabel.assess.audit import percent_up
 from fewlabel.assess.limits import about_percent
 
 TERMINATION = {
@@ -53,6 +54,13 @@ def percent(value: float | None, digits: int = 1) -> str:
     if value >= 1:
         return f"100{_SPACE}%"
     return f"{100 * value:.{digits}f}{_SPACE}%"
+
+
+def bound(stated: dict[str, Any]) -> str:
+    """A bound for people; one that is guaranteed is rounded up, or it would be more than proved."""
+    value = stated["value"]
+    is_limit = stated["kind"] == "guarantee" and value is not None and value < 1
+    return percent_up(value) if is_limit else percent(value)
 
 
 def about(value: float | None) -> str:
