@@ -218,7 +218,7 @@ def audit(
     goal: opt.Goal = None,
     sequential: opt.Sequential = False,
     seed: opt.DrawSeed = None,
-    encoding: opt.Encoding = "utf-8",
+    encoding: opt.AuditEncoding = "utf-8",
     force: opt.Force = False,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fewlabel._core.atomic import Outputs
 from fewlabel._core.errors import UserError, listing, shorten
@@ -24,6 +24,9 @@ from fewlabel.cli.console import Console
 from fewlabel.cli.labelled_table import LabelledTable, corrected, labelled_table, row_list
 from fewlabel.report.words import count, percent
 from fewlabel.tables.reading import read_table, table_format, write_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SEEDS = 2**32
 
@@ -76,8 +79,13 @@ def audit_command(console: Console, path: Path, options: AuditOptions) -> None:
 
 def _load(console: Console, path: Path, options: AuditOptions, every: bool) -> LabelledTable:
     console.progress(f"reading {path.name}")
-    table = read_table(path, encoding=options.encoding)
+    table = _read(path, options)
     return labelled_table(table, options.target, "all" if every else "accepted")
+
+
+def _read(path: Path, options: AuditOptions) -> pa.Table:
+    # The table is UTF-8, as we write it, and the checked file is what a spreadsheet made of it.
+    return read_table(path, encoding=options.encoding, utf8_first=True)
 
 
 def _plan(console: Console, path: Path, options: AuditOptions, goal: float) -> None:
@@ -191,7 +199,7 @@ def _state(console: Console, path: Path, options: AuditOptions, checked: Path) -
     outs = [options.out] if options.out is not None else []
     with Outputs(outs, force=options.force, inputs=[path, checked]) as outputs:
         console.progress(f"reading {checked.name}")
-        check = without_blank_rows(read_table(checked, encoding=options.encoding))
+        check = without_blank_rows(_read(checked, options))
         draw = draw_of(check, checked)
         if options.every and draw.population == "accepted":
             raise UserError(

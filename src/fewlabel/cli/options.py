@@ -203,6 +203,9 @@ AuditOut = Annotated[
 Every = Annotated[bool, typer.Option("--all", help="Audit all labels, not the accepted ones only.")]
 ConfidenceLevel = Annotated[str, typer.Option("--confidence", help="Of the guarantee.")]
 Goal = Annotated[str | None, typer.Option(help="Share of wrong labels that you allow, such as 5%.")]
+AuditEncoding = Annotated[
+    str, typer.Option("--encoding", help="Encoding of text files that are not UTF-8.")
+]
 Sequential = Annotated[
     bool,
     typer.Option(

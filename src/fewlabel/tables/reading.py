@@ -81,7 +81,7 @@ def table_format(path: Path) -> tuple[str, str]:
     )
 
 
-def read_table(path: Path, *, encoding: str = "utf-8") -> pa.Table:
+def read_table(path: Path, *, encoding: str = "utf-8", utf8_first: bool = False) -> pa.Table:
     """Read a table; a :class:`UserError` says what is wrong with it.
 
     Parameters
@@ -90,11 +90,14 @@ def read_table(path: Path, *, encoding: str = "utf-8") -> pa.Table:
         The ending tells the format.
     encoding : str, default="utf-8"
         Of text formats.
+    utf8_first : bool, default=False
+        Whether text that is UTF-8 is read as such, whatever ``encoding`` says.
     """
     path = Path(path)
     kind, data = _standard_input() if path == STANDARD else _file(path)
     if not data:
         raise UserError(f"'{shorten(path)}' is empty.", "Check that it was saved completely.")
+    encoding = "utf-8" if utf8_first and _is_utf8(data) else encoding
     table = _read_as(kind, data, path, encoding)
     check_names(table.column_names, path)
     if table.num_rows == 0:
@@ -108,6 +111,14 @@ def _read_as(kind: str, data: bytes, path: Path, encoding: str) -> pa.Table:
     if kind in ("json", "jsonl"):
         data = as_utf8(data, path, encoding)
     return READERS[kind](data, shorten(path))
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
 
 
 def _file(path: Path) -> tuple[str, bytes]:
