@@ -78,7 +78,7 @@ def _fit_options(ctx: typer.Context, console: Console) -> FitOptions:
 @app.command()
 def fit(
     ctx: typer.Context,
-    table: opt.TableFile,
+    table: opt.TableFiles,
     target: opt.Target,
     out: opt.OutTable = None,
     model: opt.ModelOut = None,
@@ -152,7 +152,7 @@ def columns(
 @app.command()
 def predict(
     model: opt.ModelFile,
-    table: opt.TableFile,
+    table: opt.TableFiles,
     out: opt.OutTable = None,
     accept_error: Annotated[
         str | None,
@@ -242,7 +242,7 @@ def audit(
 @app.command()
 def label(
     ctx: typer.Context,
-    table: opt.TableFile,
+    table: opt.NamedTable,
     target: opt.LabelTarget,
     goal: opt.LabelGoal = "5%",
     classes: opt.LabelClass = None,

@@ -24,6 +24,7 @@ from fewlabel.cli.console import Console
 from fewlabel.cli.labelled_table import LabelledTable, corrected, labelled_table, row_list
 from fewlabel.report.words import count, percent
 from fewlabel.tables.reading import read_table, table_format, write_table
+from fewlabel.tables.streaming import TableFiles, fit_in_memory, joined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,8 +85,25 @@ def _load(console: Console, path: Path, options: AuditOptions, every: bool) -> L
 
 
 def _read(path: Path, options: AuditOptions) -> pa.Table:
+    if path.is_dir():
+        return _whole_folder(path)
     # The table is UTF-8, as we write it, and the checked file is what a spreadsheet made of it.
     return read_table(path, encoding=options.encoding, utf8_first=True)
+
+
+def _whole_folder(path: Path) -> pa.Table:
+    """The rows of a folder of results, in the order of its files."""
+    files = TableFiles.of(str(path))
+    if not fit_in_memory(files.names):
+        raise UserError(
+            f"The rows of '{shorten(path)}' would not fit in memory.",
+            "Draw in Python, with the labels alone: fewlabel.audit_sample says which rows to check "
+            "and fewlabel.audit what the checks show.",
+        )
+    tables = [table for _, table in files.named_chunks()]
+    if not tables:
+        raise UserError(f"The files of '{shorten(path)}' have no rows.", "Name another folder.")
+    return joined(tables, files.title)
 
 
 def _plan(console: Console, path: Path, options: AuditOptions, goal: float) -> None:

@@ -26,13 +26,16 @@ Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of text tables.")]
 Jobs = Annotated[int, typer.Option(help="Processors to use; -1 for all.")]
 Seed = Annotated[int, typer.Option(help="Seed: the same one gives the same result.", min=0)]
-TableFile = Annotated[
+_FORMATS = "CSV, TSV, JSON, Parquet, Feather or Excel, compressed or not"
+TableFile = Annotated[Path, typer.Argument(help=f"{_FORMATS}; - for standard input.")]
+TableFiles = Annotated[
     Path,
     typer.Argument(
-        help="CSV, TSV, JSON, Parquet, Feather or Excel, compressed or not; - for standard input; "
-        "a folder, pattern or address of Parquet or text files."
+        help=f"{_FORMATS}; - for standard input; a folder, pattern or address of Parquet or text "
+        f"files."
     ),
 ]
+NamedTable = Annotated[Path, typer.Argument(help=f"{_FORMATS}.")]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `fewlabel fit --model` wrote.")]
 OutTable = Annotated[
     Path | None, typer.Option(help="Write the table with labels here; - for standard output.")
@@ -187,7 +190,10 @@ PerClass = Annotated[
     bool,
     typer.Option("--per-class", help="Some rows of each class were labelled, not random ones."),
 ]
-LabelledTable = Annotated[Path, typer.Argument(help="A table that `fewlabel fit --out` wrote.")]
+LabelledTable = Annotated[
+    Path,
+    typer.Argument(help="A table, or a folder of Parquet files, that `fewlabel fit --out` wrote."),
+]
 AuditTarget = Annotated[
     str | None,
     typer.Option(help="Column whose labels to audit.", show_default="the one with labels"),

@@ -122,6 +122,8 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _file(path: Path) -> tuple[str, bytes]:
+    if path.is_dir():
+        raise UserError(f"'{shorten(path)}' is a folder.", "Name a file in it.")
     kind, compression = table_format(path)
     return kind, _read_bytes(path, compression)
 
@@ -146,8 +148,6 @@ def _read_bytes(path: Path, compression: str) -> bytes:
     name = shorten(path)
     if not path.exists():
         raise UserError(f"There is no file '{name}'.", "Check the name and the folder.")
-    if path.is_dir():
-        raise UserError(f"'{name}' is a folder.", "Name a file in it.")
     try:
         with _opener(compression)(path, "rb") as file:
             return file.read()
