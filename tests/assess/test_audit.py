@@ -21,6 +21,7 @@ from fewlabel import (
     checks_needed,
     hypergeometric_limits,
 )
+from fewlabel.assess.audit import answered
 from fewlabel.assess.audit_acceptance import _probably_checked, _thresholds
 from fewlabel.assess.audit_limits import hypergeometric_log_cdf, log_prior_posterior_ratio
 from fewlabel.assess.audit_plans import (
@@ -205,6 +206,30 @@ def test_audits_that_are_refused(arguments, says):
     good = {"labels": ["a", "b", "c"], "rows": [0, 1], "right_labels": ["a", "b"]}
     with pytest.raises(ValueError, match=says):
         audit(**{**good, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("labels", "missing_label", "refused"),
+    [
+        ([0, -1], "auto", 1),
+        (["a", "-1"], "auto", 1),
+        (["a", float("nan")], "auto", 1),
+        ([0, -1], None, None),
+        ([0, None], None, 1),
+        ([0, 9], 9, 1),
+        (["a", "?"], "?", 1),
+        ([0, -1], 9, None),
+        ([True, False], "auto", None),
+    ],
+)
+def test_right_labels_of_a_fit_are_not_its_mark_of_an_unlabelled_row(
+    labels, missing_label, refused
+):
+    if refused is None:
+        assert answered(labels, missing_label).tolist() == labels
+    else:
+        with pytest.raises(ValueError, match=f"no label at position {refused}, but"):
+            answered(labels, missing_label)
 
 
 # --- plans -----------------------------------------------------------------------------------
