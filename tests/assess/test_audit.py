@@ -176,6 +176,8 @@ def test_no_checks_promise_nothing(plan):
     [
         (60, 0, 0.05, "is reached."),
         (40, 0, 0.05, "40 checks are too few. Even with none wrong they show at most 7.1 %; it"),
+        (30, 30, 0.05, "too many of the checked labels are wrong. Besides, 30 checks are too few."),
+        (30, 1, 0.05, "is not reached: 30 checks are too few."),
         (100, 5, 0.05, "too many of the checked labels"),
         (1900, 99, 0.05, "is reached once the wrong labels found are corrected"),
     ],

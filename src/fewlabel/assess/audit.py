@@ -142,13 +142,17 @@ class Audit:
         best = limit_if_none_wrong(
             self.rows, self.checked, confidence=self.confidence, plan=self.plan
         )
+        many = f"The goal, {goal}, is not reached: too many of the checked labels are wrong."
         if best <= max_error:
-            return f"The goal, {goal}, is not reached: too many of the checked labels are wrong."
+            return many
         fewest = checks_needed(self.rows, max_error, confidence=self.confidence, plan=self.plan)
-        return (
-            f"The goal, {goal}, is not reached: {self.checked:,} checks are too few. Even with "
-            f"none wrong they show at most {percent_up(best)}; it takes {fewest:,} or more."
+        few = (
+            f"{self.checked:,} checks are too few. Even with none wrong they show at most "
+            f"{percent_up(best)}; it takes {fewest:,} or more."
         )
+        if self.wrong > max_error * self.checked:
+            return f"{many} Besides, {few}"
+        return f"The goal, {goal}, is not reached: {few}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
