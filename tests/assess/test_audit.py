@@ -72,6 +72,7 @@ def test_draws_differ_without_a_seed():
     [
         (10, 11, "between 1 and the number of rows of the population, 10"),
         (10, 0, "Got 0"),
+        (10, "3", "Got '3'"),
         (10, 2.0, "whole number"),
         (0, 1, "no rows"),
         ([False, False], 1, "no rows"),
@@ -177,6 +178,7 @@ def test_no_checks_promise_nothing(plan):
         (60, 0, 0.05, "is reached."),
         (40, 0, 0.05, "40 checks are too few. Even with none wrong they show at most 7.1 %; it"),
         (30, 30, 0.05, "too many of the checked labels are wrong. Besides, 30 checks are too few."),
+        (1, 0, 0.05, "is not reached: 1 check is too few."),
         (30, 1, 0.05, "is not reached: 30 checks are too few."),
         (100, 5, 0.05, "too many of the checked labels"),
         (1900, 99, 0.05, "is reached once the wrong labels found are corrected"),

@@ -147,8 +147,8 @@ class Audit:
             return many
         fewest = checks_needed(self.rows, max_error, confidence=self.confidence, plan=self.plan)
         few = (
-            f"{self.checked:,} checks are too few. Even with none wrong they show at most "
-            f"{percent_up(best)}; it takes {fewest:,} or more."
+            f"{self.checked:,} check{' is' if self.checked == 1 else 's are'} too few. Even with "
+            f"none wrong they show at most {percent_up(best)}; it takes {fewest:,} or more."
         )
         if self.wrong > max_error * self.checked:
             return f"{many} Besides, {few}"

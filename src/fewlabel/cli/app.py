@@ -198,7 +198,7 @@ def bounds(
     """
     console = Console(as_json=as_json)
     with console.errors_explained():
-        from fewlabel.cli.commands import bounds_command
+        from fewlabel.cli.bounds_command import bounds_command
 
         bounds_command(
             console, table, model=model, truth=truth, proba=proba, exact=exact, encoding=encoding

@@ -130,7 +130,7 @@ def _draw(console: Console, path: Path, options: AuditOptions, size: int) -> Non
         if size > n:
             raise UserError(
                 f"--draw {size}: there are only {n:,} {labelled.what} to draw from.",
-                f"Draw at most {n:,} rows.",
+                f"Draw at most {count(n, 'row')}.",
             )
         draw = Draw(options.plan, labelled.population, size, seed)
         needed = None if options.goal is None else _needed(labelled, options.goal, options)
@@ -177,7 +177,8 @@ def _needed(labelled: LabelledTable, goal: float, options: AuditOptions) -> dict
             f". It will probably fail: the confidences expect that about {percent(expected)} are "
             f"wrong. Accept fewer labels, or label more rows."
         )
-    said = f"To show that at most {_plain(goal)} are wrong takes {fewest:,} checks if none is wrong"
+    takes = count(fewest, "check")
+    said = f"To show that at most {_plain(goal)} are wrong takes {takes} if none is wrong"
     return {
         "max_error": goal,
         "checks_if_none_wrong": fewest,
