@@ -461,6 +461,7 @@ def test_a_table_that_changed_is_refused(fewlabel: Runner, folder: Path):
 LABELLED = labelled_columns()
 BAD: dict[str, tuple[dict[str, list[Any]], str, str]] = {
     "nothing to do": (LABELLED, "", "nothing to do"),
+    "a file of a goal": (LABELLED, "--goal 5% --out c.csv", "--goal alone writes no file"),
     "both": (LABELLED, "--draw 3 --checked check.csv", "exclude each other"),
     "too many rows": (LABELLED, "--draw 148", "only 147 accepted labels"),
     "no such target": (LABELLED, "--draw 3 --target segmnt", "no column 'segmnt_label'"),

@@ -65,7 +65,12 @@ def audit_command(console: Console, path: Path, options: AuditOptions) -> None:
         _state(console, path, options, options.checked)
     elif options.draw is not None:
         _draw(console, path, options, options.draw)
-    elif options.goal is not None and options.out is None:
+    elif options.goal is not None:
+        if options.out is not None:
+            raise UserError(
+                "--goal alone writes no file, so there is nothing for --out.",
+                "Leave --out out, or add --draw N to draw rows to check.",
+            )
         _plan(console, path, options, options.goal)
     else:
         raise UserError(
