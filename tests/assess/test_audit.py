@@ -21,6 +21,7 @@ from fewlabel import (
     checks_needed,
     hypergeometric_limits,
 )
+from fewlabel.assess.audit import answered
 from fewlabel.assess.audit_acceptance import _probably_checked, _thresholds
 from fewlabel.assess.audit_limits import hypergeometric_log_cdf, log_prior_posterior_ratio
 from fewlabel.assess.audit_plans import (
@@ -71,6 +72,7 @@ def test_draws_differ_without_a_seed():
     [
         (10, 11, "between 1 and the number of rows of the population, 10"),
         (10, 0, "Got 0"),
+        (10, "3", "Got '3'"),
         (10, 2.0, "whole number"),
         (0, 1, "no rows"),
         ([False, False], 1, "no rows"),
@@ -175,6 +177,9 @@ def test_no_checks_promise_nothing(plan):
     [
         (60, 0, 0.05, "is reached."),
         (40, 0, 0.05, "40 checks are too few. Even with none wrong they show at most 7.1 %; it"),
+        (30, 30, 0.05, "too many of the checked labels are wrong. Besides, 30 checks are too few."),
+        (1, 0, 0.05, "is not reached: 1 check is too few."),
+        (30, 1, 0.05, "is not reached: 30 checks are too few."),
         (100, 5, 0.05, "too many of the checked labels"),
         (1900, 99, 0.05, "is reached once the wrong labels found are corrected"),
     ],
@@ -205,6 +210,30 @@ def test_audits_that_are_refused(arguments, says):
     good = {"labels": ["a", "b", "c"], "rows": [0, 1], "right_labels": ["a", "b"]}
     with pytest.raises(ValueError, match=says):
         audit(**{**good, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("labels", "missing_label", "refused"),
+    [
+        ([0, -1], "auto", 1),
+        (["a", "-1"], "auto", 1),
+        (["a", float("nan")], "auto", 1),
+        ([0, -1], None, None),
+        ([0, None], None, 1),
+        ([0, 9], 9, 1),
+        (["a", "?"], "?", 1),
+        ([0, -1], 9, None),
+        ([True, False], "auto", None),
+    ],
+)
+def test_right_labels_of_a_fit_are_not_its_mark_of_an_unlabelled_row(
+    labels, missing_label, refused
+):
+    if refused is None:
+        assert answered(labels, missing_label).tolist() == labels
+    else:
+        with pytest.raises(ValueError, match=f"no label at position {refused}, but"):
+            answered(labels, missing_label)
 
 
 # --- plans -----------------------------------------------------------------------------------

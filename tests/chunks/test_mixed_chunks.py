@@ -119,6 +119,8 @@ def test_audit_of_rows_that_were_drawn_in_the_last_pass(in_chunks):
         in_chunks.audit([10**6], [0])
     with pytest.raises(ValueError, match="no label at position 0"):
         in_chunks.audit(rows, [None, *truth[1:]])
+    with pytest.raises(ValueError, match="no label at position 1, but -1"):
+        in_chunks.audit(rows, [truth[0], -1, *truth[2:]])
     with pytest.raises(ValueError, match="none of them can be equal"):
         in_chunks.audit(rows, truth.astype(str))
     with pytest.raises(ValueError, match="draw fewer"):

@@ -189,6 +189,36 @@ def test_predict_accepts_for_another_error(fewlabel: Runner, trained: Path, tmp_
     assert counts[0] < counts[2]
 
 
+def told_of_new_rows(capsys: pytest.CaptureFixture[str], n_accepted: int, error: float) -> str:
+    from fewlabel.cli.commands import tell_predicted
+    from fewlabel.cli.console import Console
+
+    told = {"n_rows": 300, "n_accepted": n_accepted, "max_error": 0.05}
+    told |= {"expected_error": 0.3, "accepted_error": error}
+    tell_predicted(Console(), told, [], Path("new.csv"))
+    return capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_rows_unlike_those_of_the_fit_are_told_of(capsys: pytest.CaptureFixture[str]):
+    said = told_of_new_rows(capsys, 163, 0.061)
+    assert "can be taken as they are" not in said
+    assert "163 rows accepted by the threshold of the fit (about 6.1 % of these labels" in said
+    assert "these rows are unlike those of the fit, and the estimate does not hold" in said
+    said = told_of_new_rows(capsys, 3, 0.061)
+    assert "unlike" not in said
+    assert "as can happen with so few rows" in said
+    said = told_of_new_rows(capsys, 163, 0.05)
+    assert "163 of them can be taken as they are" in said
+    assert "!" not in said
+
+
+def test_standard_output_is_not_named_as_a_file(fewlabel: Runner, trained: Path):
+    answer = fewlabel(trained, "predict", "model.skops", "table.csv", "--out", "-")
+    assert answer.code == 0, answer.err
+    assert "60 rows labelled" in answer.err
+    assert "→" not in answer.err
+
+
 def test_new_cells_that_cannot_be_read_are_told_of(fewlabel: Runner, trained: Path, tmp_path: Path):
     write_table(tmp_path, size=[*columns()["size"][:58], "tall", "NA"])
     model = trained / "model.skops"
@@ -229,7 +259,8 @@ def test_bounds_of_a_model_and_of_a_votes_file(fewlabel: Runner, trained: Path, 
     (tmp_path / "proba.csv").write_text("b,a\n" + "\n".join(f"{q},{p}" for p, q in votes) + "\n")
     expected = transductive_bound(votes, votes, thresholds=0.5, tight=True).risk
     alone = json.loads(fewlabel(tmp_path, "bounds", "votes.csv", "--json").out)
-    assert alone["error"] == {**alone["error"], "kind": "estimate", "value": expected}
+    assert alone["error"]["kind"] == "estimate"
+    assert alone["error"]["value"] == pytest.approx(expected)
     assert "realised_error" not in alone
     options = ["--proba", "proba.csv", "--exact"]
     stated = json.loads(fewlabel(tmp_path, "bounds", "votes.csv", *options, "--json").out)
@@ -241,6 +272,20 @@ def test_bounds_of_a_model_and_of_a_votes_file(fewlabel: Runner, trained: Path, 
     said = fewlabel(tmp_path, "bounds", "votes.csv").out
     assert "estimate" in said
     assert "at most" not in said
+
+
+def test_a_guarantee_is_never_smaller_than_the_truth(fewlabel: Runner, tmp_path: Path):
+    rng = np.random.default_rng(5)
+    first = np.round(rng.random(400), 2)
+    truth = np.where(rng.random(400) < first, "a", "b")
+    lines = [f"{p:.2f},{1 - p:.2f},{label}" for p, label in zip(first, truth)]
+    (tmp_path / "votes.csv").write_text("\n".join(["a,b,truth", *lines]) + "\n")
+    command = ["bounds", "votes.csv", "--truth", "truth"]
+    answer = json.loads(fewlabel(tmp_path, *command, "--json").out)
+    assert answer["error"]["value"] >= answer["true_error"] == 0.2175  # the sums end below it
+    said = fewlabel(tmp_path, *command).out.replace("\N{NO-BREAK SPACE}", " ")
+    assert "at most 21.8 % wrong (guarantee)" in said
+    assert "In truth 21.8 % are." in said
 
 
 @pytest.mark.filterwarnings("ignore:The estimate of the error is unsafe")

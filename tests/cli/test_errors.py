@@ -209,7 +209,9 @@ BAD = {
         {"v.csv": b"a,b,t\n0.8,0.2,a\n0.3,0.7,z\n"}, "bounds v.csv --truth t", "'z'"
     ),
     "probabilities of fewer rows": Bad(
-        {"v.csv": VOTES, "p.csv": b"a,b\n1,0\n"}, "bounds v.csv --proba p.csv", "1 rows"
+        {"v.csv": VOTES, "p.csv": b"a,b\n1,0\n"},
+        "bounds v.csv --proba p.csv",
+        "has 1 row and the votes have 2",
     ),
     "report of something else": Bad(
         {"r.json": b'{"headline": 1, "classes": 2, "errors": 3, "label_next": 4}'},

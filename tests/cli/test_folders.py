@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import subprocess
@@ -169,6 +170,52 @@ def test_what_a_folder_is_told(both):
     assert told["files"] == {"out": "labels", "model": "folder.skops", "report": "folder.json"}
     assert told["promise"]["accepted"]["max_error"] == 0.1
     assert [family["title"] for family in told["voters"]["families"]]
+
+
+def test_a_folder_is_audited_like_a_file(both, fewlabel, tmp_path):
+    drawn = []
+    for name in ("labels", "labels.parquet"):
+        command = ["audit", both / name, "--target", "segment", "--draw", 20, "--all"]
+        answer = fewlabel(tmp_path, *command, "--seed", 1, "--out", f"{name}.csv")
+        assert answer.code == 0, answer.err
+        with (tmp_path / f"{name}.csv").open(newline="") as file:
+            drawn.append(list(csv.DictReader(file)))
+    own = ["audit_row", "audit_label", "size", "id"]
+    assert [[row[n] for n in own] for row in drawn[0]] == [
+        [row[n] for n in own] for row in drawn[1]
+    ]
+    filled = (tmp_path / "labels.csv").read_text().splitlines()
+    for i, row in enumerate(drawn[0], 1):
+        start = f"{row['audit_order']},{row['audit_label']},"
+        assert filled[i].startswith(f"{start},")
+        filled[i] = f"{start}{row['audit_label']}{filled[i].removeprefix(start)}"
+    (tmp_path / "done.csv").write_text("\n".join(filled) + "\n")
+    command = ["audit", both / "labels", "--checked", "done.csv", "--out", "corrected.parquet"]
+    answer = fewlabel(tmp_path, *command)
+    assert "of the 210 labels are wrong" in answer.out, answer.err
+    assert pq.read_table(tmp_path / "corrected.parquet").num_rows == N
+    within = fewlabel(both / "labels", "audit", ".", "--target", "segment", "--draw", 20)
+    assert "lies in the folder that is read" in within.err
+
+
+def test_a_folder_that_does_not_fit_in_memory_is_not_audited(both, monkeypatch, capsys):
+    from fewlabel.cli.app import app
+
+    monkeypatch.setattr("fewlabel.tables.streaming._memory", lambda: 1)
+    with pytest.raises(SystemExit):
+        app(["audit", str(both / "labels"), "--goal", "5%"])
+    told = capsys.readouterr().err
+    assert "The rows of" in told
+    assert "would not fit in memory" in told
+    assert "fewlabel.audit_sample" in told
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "columns", "bounds", "label"])
+def test_the_help_says_which_commands_read_folders(command, fewlabel, tmp_path):
+    told = fewlabel(tmp_path, command, "--help").out
+    assert ("a folder" in told) is (command in ("fit", "predict"))
+    refused = fewlabel(tmp_path, "columns", ".", "--target", "t").err
+    assert "is a folder" in refused
 
 
 # --- other tables in pieces ----------------------------------------------------------------------

@@ -9,6 +9,7 @@ import html
 import io
 import json
 import re
+import sys
 from html.parser import HTMLParser
 from typing import Any
 
@@ -519,3 +520,10 @@ def test_notebook(fitted, tmp_path):
     with pytest.raises(UserError, match="not a format"):
         render(report.summary, "pdf")
     assert isinstance(report, Report)
+
+
+@pytest.mark.parametrize("package", ["jinja2", "pyarrow"])
+def test_a_page_says_which_package_it_needs(package, evil_summary, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf"needs {package}: pip install 'fewlabel\[cli\]'"):
+        render(evil_summary, "html")

@@ -86,6 +86,13 @@ def test_an_audit_guarantees(fitted):
     assert "accepted labels" in str(fitted.audit(drawn, Y[drawn], max_error=0.3))
 
 
+@pytest.mark.parametrize("mark", [-1, -1.0, "-1", None, float("nan")])
+def test_an_audit_refuses_rows_without_a_right_label(fitted, mark):
+    rows = fitted.audit_sample(3, random_state=1)
+    with pytest.raises(ValueError, match="no label at position 2, but"):
+        fitted.audit(rows, [*Y[rows[:2]].tolist(), mark])
+
+
 def test_bounds_are_of_calibrated_votes(fitted):
     assert {b.name: b.value for b in fitted.bounds()}["TB"] == pytest.approx(fitted.risk_bound_)
     np.testing.assert_allclose(fitted.label_proba_.sum(axis=1), 1)

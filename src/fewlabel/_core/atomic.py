@@ -85,7 +85,7 @@ class Outputs:
         Whether existing files may be replaced. They keep their permissions, and of a symbolic link
         it is the file behind it that is replaced.
     inputs : iterable of Path
-        Files that are read and therefore never replaced, not even by ``force``.
+        Files and folders that are read and therefore never replaced, not even by ``force``.
 
     See Also
     --------
@@ -105,6 +105,11 @@ class Outputs:
                 raise UserError(
                     f"'{shorten(target)}' is an input, and inputs are never changed.",
                     "Choose another name for the output.",
+                )
+            if any(_identity(target).is_relative_to(folder) for folder in read):
+                raise UserError(
+                    f"'{shorten(target)}' lies in the folder that is read.",
+                    "Name a file beside it.",
                 )
             _check_target(target, force)
             _remove_stale(_identity(target))

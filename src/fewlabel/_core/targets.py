@@ -113,6 +113,17 @@ def _resolve_auto(column: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[n
     return missing | minus_one
 
 
+def marks_unlabeled(column: NDArray[Any], missing_label: object = "auto") -> NDArray[np.bool_]:
+    """Which values mark an unlabelled row, where the target has shown what does."""
+    missing = _elementwise(_is_missing_scalar, column)
+    if _is_missing_scalar(missing_label):
+        return missing
+    if isinstance(missing_label, str) and missing_label == "auto":
+        # "-1" is no class then, or the target would have been refused.
+        return missing | _elementwise(lambda v: _is_minus_one(v) or str(v) == "-1", column)
+    return missing | _elementwise(lambda v: bool(v == missing_label), column)
+
+
 def _as_numbers(labels: NDArray[Any]) -> NDArray[Any]:
     """Objects that are all numbers, as an array of numbers; other labels as they are."""
     if labels.dtype.kind != "O":

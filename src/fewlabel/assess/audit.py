@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewlabel._core.targets import as_column, marks_unlabeled
 from fewlabel.assess.audit_draws import check_drawn, one_dimensional
 from fewlabel.assess.audit_limits import (
     audit_confidence_sequence,
@@ -27,6 +28,8 @@ from fewlabel.assess.audit_plans import (
     checks_needed,
     limit_if_none_wrong,
 )
+
+_UNCHECKED = "Leave out rows that were not checked, and only with plan='sequential'."
 
 
 @dataclass(frozen=True)
@@ -139,13 +142,17 @@ class Audit:
         best = limit_if_none_wrong(
             self.rows, self.checked, confidence=self.confidence, plan=self.plan
         )
+        many = f"The goal, {goal}, is not reached: too many of the checked labels are wrong."
         if best <= max_error:
-            return f"The goal, {goal}, is not reached: too many of the checked labels are wrong."
+            return many
         fewest = checks_needed(self.rows, max_error, confidence=self.confidence, plan=self.plan)
-        return (
-            f"The goal, {goal}, is not reached: {self.checked:,} checks are too few. Even with "
+        few = (
+            f"{self.checked:,} check{' is' if self.checked == 1 else 's are'} too few. Even with "
             f"none wrong they show at most {percent_up(best)}; it takes {fewest:,} or more."
         )
+        if self.wrong > max_error * self.checked:
+            return f"{many} Besides, {few}"
+        return f"The goal, {goal}, is not reached: {few}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -265,6 +272,19 @@ def audit(
     return Audit.from_checks(int(inside.sum()), wrong, confidence=confidence, plan=plan, what=what)
 
 
+def answered(right_labels: Any, missing_label: object) -> NDArray[Any]:
+    """Right labels as a column; refuse what marks an unlabelled row: it is no wrong label."""
+    found = as_column(right_labels)
+    missing = np.flatnonzero(marks_unlabeled(found, missing_label))
+    if len(missing):
+        first = int(missing[0])
+        raise ValueError(
+            f"There is no label at position {first}, but {found[first]!r}, which marks an "
+            f"unlabelled row. {_UNCHECKED}"
+        )
+    return found
+
+
 def _mask(population: ArrayLike | None, n: int) -> NDArray[np.bool_]:
     if population is None:
         return np.ones(n, dtype=bool)
@@ -281,10 +301,7 @@ def check_comparable(labels: NDArray[Any], found: NDArray[Any]) -> None:
     """Refuse right labels that are missing, or that can equal no label because of their type."""
     missing = [i for i, label in enumerate(found) if label is None or label != label]
     if missing:
-        raise ValueError(
-            f"right_labels has no label at position {missing[0]}: leave rows out that were not "
-            f"checked, and only with plan='sequential'."
-        )
+        raise ValueError(f"right_labels has no label at position {missing[0]}. {_UNCHECKED}")
     text = {isinstance(label, str) for label in found}
     if text.isdisjoint({isinstance(label, str) for label in labels}):
         raise ValueError(

@@ -61,7 +61,7 @@ def audit_sample(
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size <= n:
         raise ValueError(
             f"size must be a whole number between 1 and the number of rows of the population, "
-            f"{n}. Got {size} instead."
+            f"{n}. Got {size!r} instead."
         )
     drawn = _random_order(n, int(size), np.random.default_rng(random_state))
     return rows[drawn] if isinstance(rows, np.ndarray) else drawn

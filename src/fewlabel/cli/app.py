@@ -78,7 +78,7 @@ def _fit_options(ctx: typer.Context, console: Console) -> FitOptions:
 @app.command()
 def fit(
     ctx: typer.Context,
-    table: opt.TableFile,
+    table: opt.TableFiles,
     target: opt.Target,
     out: opt.OutTable = None,
     model: opt.ModelOut = None,
@@ -152,7 +152,7 @@ def columns(
 @app.command()
 def predict(
     model: opt.ModelFile,
-    table: opt.TableFile,
+    table: opt.TableFiles,
     out: opt.OutTable = None,
     accept_error: Annotated[
         str | None,
@@ -198,7 +198,7 @@ def bounds(
     """
     console = Console(as_json=as_json)
     with console.errors_explained():
-        from fewlabel.cli.commands import bounds_command
+        from fewlabel.cli.bounds_command import bounds_command
 
         bounds_command(
             console, table, model=model, truth=truth, proba=proba, exact=exact, encoding=encoding
@@ -218,7 +218,7 @@ def audit(
     goal: opt.Goal = None,
     sequential: opt.Sequential = False,
     seed: opt.DrawSeed = None,
-    encoding: opt.Encoding = "utf-8",
+    encoding: opt.AuditEncoding = "utf-8",
     force: opt.Force = False,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
@@ -242,7 +242,7 @@ def audit(
 @app.command()
 def label(
     ctx: typer.Context,
-    table: opt.TableFile,
+    table: opt.NamedTable,
     target: opt.LabelTarget,
     goal: opt.LabelGoal = "5%",
     classes: opt.LabelClass = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fewlabel._core.atomic import Outputs
 from fewlabel._core.errors import UserError, listing, shorten
@@ -24,6 +24,10 @@ from fewlabel.cli.console import Console
 from fewlabel.cli.labelled_table import LabelledTable, corrected, labelled_table, row_list
 from fewlabel.report.words import count, percent
 from fewlabel.tables.reading import read_table, table_format, writable_format, write_table
+from fewlabel.tables.streaming import TableFiles, fit_in_memory, joined
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SEEDS = 2**32
 
@@ -61,7 +65,12 @@ def audit_command(console: Console, path: Path, options: AuditOptions) -> None:
         _state(console, path, options, options.checked)
     elif options.draw is not None:
         _draw(console, path, options, options.draw)
-    elif options.goal is not None and options.out is None:
+    elif options.goal is not None:
+        if options.out is not None:
+            raise UserError(
+                "--goal alone writes no file, so there is nothing for --out.",
+                "Leave --out out, or add --draw N to draw rows to check.",
+            )
         _plan(console, path, options, options.goal)
     else:
         raise UserError(
@@ -76,8 +85,30 @@ def audit_command(console: Console, path: Path, options: AuditOptions) -> None:
 
 def _load(console: Console, path: Path, options: AuditOptions, every: bool) -> LabelledTable:
     console.progress(f"reading {path.name}")
-    table = read_table(path, encoding=options.encoding)
+    table = _read(path, options)
     return labelled_table(table, options.target, "all" if every else "accepted")
+
+
+def _read(path: Path, options: AuditOptions) -> pa.Table:
+    if path.is_dir():
+        return _whole_folder(path)
+    # The table is UTF-8, as we write it, and the checked file is what a spreadsheet made of it.
+    return read_table(path, encoding=options.encoding, utf8_first=True)
+
+
+def _whole_folder(path: Path) -> pa.Table:
+    """The rows of a folder of results, in the order of its files."""
+    files = TableFiles.of(str(path))
+    if not fit_in_memory(files.names):
+        raise UserError(
+            f"The rows of '{shorten(path)}' would not fit in memory.",
+            "Draw in Python, with the labels alone: fewlabel.audit_sample says which rows to check "
+            "and fewlabel.audit what the checks show.",
+        )
+    tables = [table for _, table in files.named_chunks()]
+    if not tables:
+        raise UserError(f"The files of '{shorten(path)}' have no rows.", "Name another folder.")
+    return joined(tables, files.title)
 
 
 def _plan(console: Console, path: Path, options: AuditOptions, goal: float) -> None:
@@ -104,7 +135,7 @@ def _draw(console: Console, path: Path, options: AuditOptions, size: int) -> Non
         if size > n:
             raise UserError(
                 f"--draw {size}: there are only {n:,} {labelled.what} to draw from.",
-                f"Draw at most {n:,} rows.",
+                f"Draw at most {count(n, 'row')}.",
             )
         draw = Draw(options.plan, labelled.population, size, seed)
         needed = None if options.goal is None else _needed(labelled, options.goal, options)
@@ -151,7 +182,8 @@ def _needed(labelled: LabelledTable, goal: float, options: AuditOptions) -> dict
             f". It will probably fail: the confidences expect that about {percent(expected)} are "
             f"wrong. Accept fewer labels, or label more rows."
         )
-    said = f"To show that at most {_plain(goal)} are wrong takes {fewest:,} checks if none is wrong"
+    takes = count(fewest, "check")
+    said = f"To show that at most {_plain(goal)} are wrong takes {takes} if none is wrong"
     return {
         "max_error": goal,
         "checks_if_none_wrong": fewest,
@@ -191,7 +223,7 @@ def _state(console: Console, path: Path, options: AuditOptions, checked: Path) -
     outs = [options.out] if options.out is not None else []
     with Outputs(outs, force=options.force, inputs=[path, checked]) as outputs:
         console.progress(f"reading {checked.name}")
-        check = without_blank_rows(read_table(checked, encoding=options.encoding))
+        check = without_blank_rows(_read(checked, options))
         draw = draw_of(check, checked)
         if options.every and draw.population == "accepted":
             raise UserError(

@@ -14,8 +14,10 @@ from fewlabel.bounds.realised import realised_error_quantile
 from fewlabel.bounds.thresholds import search_thresholds
 from fewlabel.bounds.transductive import TransductiveBound, transductive_bound
 from fewlabel.bounds.votes import bayes_risk, vote_matrix
+from fewlabel.cli.console import Console
 from fewlabel.encoding.cells import empty_cells, numbers, plain_column, written_numbers
 from fewlabel.encoding.plan import first_lines, require_name
+from fewlabel.report.words import bound, count, percent
 from fewlabel.tables.model_files import load_model
 from fewlabel.tables.reading import read_table
 from fewlabel.tables.target_column import labels_like
@@ -44,6 +46,39 @@ VOTES = (
     "bound the expected error if they were the true ones."
 )
 CONFIDENCE = 0.95
+
+
+def bounds_command(console: Console, table: Path, **options: Any) -> None:
+    """Compute and print bounds."""
+    answer = bounds_of_table(table, **options)
+    error, selected = answer["error"], answer["selected_error"]
+    kind, of = error["kind"], answer["of"]
+    most = "at most " if kind == "guarantee" else ""
+    console.say(f"{count(answer['n_rows'], 'row')}.")
+    for note in answer["notes"]:
+        console.say(f"! {note}")
+    console.say(f"Bound TB of the {of}: {most}{bound(error)} wrong ({kind}).")
+    if "true_error" in answer:
+        console.say(f"In truth {percent(answer['true_error'])} are.")
+    if "realised_error" in answer:
+        realised = answer["realised_error"]
+        console.say(
+            f"With {percent(realised['confidence'], 0)} confidence at most "
+            f"{bound(realised)} of these rows are wrong in the end."
+        )
+    console.say(
+        f"With the thresholds below {percent(answer['selected_share'], 0)} of the rows are "
+        f"selected; the bound among them: {most}{bound(selected)} wrong ({kind})."
+    )
+    console.table(
+        ["class", "threshold", f"bound of the {of} ({kind})"],
+        [
+            [shorten(c["name"], 40), f"{c['threshold']:.3f}", bound(c["error"])]
+            for c in answer["classes"]
+        ],
+    )
+    console.say(error["assumption"])
+    console.result(answer)
 
 
 def bounds_of_table(
@@ -116,6 +151,9 @@ def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
     thresholds = search_thresholds(first, proba)[0]
     everything = transductive_bound(subject.votes, proba, tight=True)
     selected = transductive_bound(first, proba, thresholds=thresholds)
+    # The sums of a bound may end a rounding error below the error that they bound.
+    exact = bayes_risk(subject.votes, proba)
+    of_selected = bayes_risk(first, proba, thresholds=thresholds)
 
     def stated(value: float) -> dict[str, Any]:
         number = float(value) if np.isfinite(value) else None
@@ -125,8 +163,10 @@ def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
         "n_rows": len(first),
         "notes": list(subject.notes),
         "of": "realised error" if is_truth else "expected error",
-        "error": stated(everything.risk),
-        "selected_error": stated(selected.conditional_error),
+        "error": stated(max(everything.risk, exact)),
+        "selected_error": stated(
+            max(selected.conditional_error, of_selected / (selected.selected_share or 1.0))
+        ),
         "selected_share": selected.selected_share,
         "classes": [
             {"name": name, "threshold": float(theta), "error": stated(error)}
@@ -142,7 +182,7 @@ def _bounds(subject: Subject, is_truth: bool) -> dict[str, Any]:
         },
     }
     if is_truth:
-        answer["true_error"] = bayes_risk(subject.votes, proba)
+        answer["true_error"] = exact
     elif kind == "guarantee":
         labels = subject.votes.argmax(axis=1)
         value = realised_error_quantile(proba, labels, CONFIDENCE)
@@ -210,8 +250,8 @@ def _distributions(table: pa.Table, names: list[str], path: Path, what: str) -> 
     if wrong.any():
         first = int(np.flatnonzero(wrong)[0])
         raise UserError(
-            f"The {what} of {int(wrong.sum())} rows of '{shorten(path)}' are not shares that sum "
-            f"to 1 (first: row {first + 1}, sum {sums[first]:g}).",
+            f"The {what} of {count(int(wrong.sum()), 'row')} of '{shorten(path)}' are not shares "
+            f"that sum to 1 (first: row {first + 1}, sum {sums[first]:g}).",
             "Each row needs one number from 0 to 1 for each class.",
         )
     return np.minimum(matrix, 1.0)  # rounding may go beyond
@@ -263,7 +303,7 @@ def _proba(table: pa.Table, subject: Subject, path: Path) -> Floats:
         )
     if table.num_rows != n:
         raise UserError(
-            f"'{shorten(path)}' has {table.num_rows:,} rows and the votes have {n:,}.",
+            f"'{shorten(path)}' has {count(table.num_rows, 'row')} and the votes have {n:,}.",
             "Rows must correspond.",
         )
     return _distributions(table, classes, path, "probabilities")

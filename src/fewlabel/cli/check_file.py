@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,8 +32,10 @@ ROW, DIGEST, DRAW = "audit_row", "audit_row_digest", "audit_draw"
 OWN = (ORDER, LABEL, RIGHT, ROW, DIGEST, DRAW)
 
 _MARK = re.compile(r"(fixed|sequential)-(accepted|all)-([1-9]\d{0,11})-(\d{1,20})-([0-9a-f]{16})")
-# Spreadsheets show about nine digits of a number, and save what they show.
-_DIGITS = 1e-6
+# Spreadsheets save what they show: of a long number, six digits.
+_DIGITS = 1e-5
+# A digest of digits alone, or like 86696578861688e1, would come back as a rounded number.
+_LETTER = "r"
 _AGAIN = "Restore the cells"
 
 
@@ -80,7 +83,9 @@ def check_table(labelled: LabelledTable, draw: Draw) -> pa.Table:
         DIGEST: _row_digests(cells),
         DRAW: [draw.mark(labelled)] * len(rows),
     }
-    return pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
+    # Written as the table was: the spreadsheet that made the one has to open the other.
+    return table.replace_schema_metadata(labelled.table.schema.metadata)
 
 
 def _shown(labelled: LabelledTable) -> list[str]:
@@ -96,7 +101,7 @@ def _shown(labelled: LabelledTable) -> list[str]:
 def _row_digests(cells: dict[str, list[str]]) -> list[str]:
     names = json.dumps(list(cells))
     return [
-        hashlib.sha256((names + json.dumps(row)).encode()).hexdigest()[:16]
+        _LETTER + hashlib.sha256((names + json.dumps(row)).encode()).hexdigest()[:16]
         for row in zip(*cells.values())
     ]
 
@@ -152,8 +157,9 @@ def right_labels(
         raise _other_table(labelled, cells, path)
     wanted = {name: expected.column(name).to_pylist() for name in expected.column_names}
     place = _places(cells, wanted, path, draw)
-    _check_cells(cells, wanted, place, path, draw)
-    return _as_classes([cells[RIGHT][i].strip() for i in place], labelled, wanted[ROW])
+    classes = _spellings(labelled)
+    _check_cells(cells, wanted, place, path, draw, classes)
+    return _as_classes([cells[RIGHT][i].strip() for i in place], classes, wanted[ROW])
 
 
 def _other_table(labelled: LabelledTable, cells: dict[str, list[str]], path: Path) -> UserError:
@@ -165,7 +171,9 @@ def _other_table(labelled: LabelledTable, cells: dict[str, list[str]], path: Pat
     if known:
         part = table.take([n - 1 for n, _ in known])
         now = _row_digests({name: texts(part.column(name)) for name in part.column_names})
-        changed = sorted({n for (n, then), digest in zip(known, now) if digest != then.strip()})
+        changed = sorted(
+            {n for (n, then), digest in zip(known, now) if not _same_digest(then, digest)}
+        )
     where = (
         f"{row_list(changed)} {'is' if len(changed) == 1 else 'are'} not what was drawn"
         if changed
@@ -211,6 +219,7 @@ def _check_cells(
     place: list[int],
     path: Path,
     draw: Draw,
+    classes: Spellings,
 ) -> None:
     """Raise if a cell that is not to be filled in differs from what was written."""
     gone = [name for name in wanted if name not in cells and _safe(name) not in cells]
@@ -221,9 +230,9 @@ def _check_cells(
     changed: dict[int, str] = {}
     for name in wanted.keys() - {RIGHT}:
         column = cells.get(name) or cells[_safe(name)]
-        strict = name in OWN
+        same = _comparison(name, classes)
         for row, i, was in zip(wanted[ROW], place, wanted[name]):
-            if not _same(column[i], was, strict=strict):
+            if not same(column[i], was):
                 changed.setdefault(int(row), name)
     if changed:
         rows = sorted(changed)
@@ -235,17 +244,36 @@ def _check_cells(
         )
 
 
-def _same(cell: str, was: str, *, strict: bool) -> bool:
-    if cell.strip() in (was.strip(), _safe(was).strip()):
-        return True
-    if strict:
-        return False
-    if cell.strip().casefold() == was.strip().casefold():
+def _comparison(name: str, classes: Spellings) -> Callable[[str, str], bool]:
+    """How cells of a column are compared with what was written."""
+    if name == LABEL:
+        return lambda cell, was: _as_written(cell, was) or _one_class(cell, classes) == was
+    if name == DIGEST:
+        return _same_digest
+    return _as_written if name in OWN else _same
+
+
+def _as_written(cell: str, was: str) -> bool:
+    return cell.strip() in (was.strip(), _safe(was).strip())
+
+
+def _same_digest(cell: str, was: str) -> bool:
+    # Files of earlier versions have digests without the letter.
+    return cell.strip() in (was, was.removeprefix(_LETTER))
+
+
+def _same(cell: str, was: str) -> bool:
+    if _as_written(cell, was) or cell.strip().casefold() == was.strip().casefold():
         return True
     try:
-        return math.isclose(float(cell), float(was), rel_tol=_DIGITS)
+        return math.isclose(_value(cell), _value(was), rel_tol=_DIGITS)
     except ValueError:
         return False
+
+
+def _value(text: str) -> float:
+    """A number; one comma alone is a decimal comma, as in 4,93002E+12."""
+    return float(text if "." in text else text.replace(",", ".", 1))
 
 
 def _safe(text: str) -> str:
@@ -267,23 +295,43 @@ def _number(cell: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 19 else None
 
 
-def _as_classes(found: list[str], labelled: LabelledTable, rows: list[str]) -> list[str | None]:
-    """Refuse labels that are a class but for its spelling: they would count as wrong."""
-    classes = {label for label in labelled.labels if label is not None}
-    disarmed = {_safe(label): label for label in classes}
-    alike = {_folded(label): label for label in sorted(classes)}
+Spellings = dict[Any, list[str]]
+"""The classes that are alike but for their spelling."""
+
+
+def _spellings(labelled: LabelledTable) -> Spellings:
+    alike: Spellings = {}
+    for label in sorted({label for label in labelled.labels if label is not None}):
+        alike.setdefault(_folded(label), []).append(label)
+    return alike
+
+
+def _one_class(text: str, classes: Spellings) -> str | None:
+    """The class that a cell means, in whatever spelling; None if that is not clear."""
+    alike = classes.get(_folded(text), [])
+    return alike[0] if len(alike) == 1 else None
+
+
+def _as_classes(found: list[str], classes: Spellings, rows: list[str]) -> list[str | None]:
+    """The labels, in the spelling of the classes; refuse those that may mean several of them."""
+    disarmed = {
+        name: label
+        for alike in classes.values()
+        for label in alike
+        for name in (label, _safe(label))
+    }
     answer: list[str | None] = []
-    misspelt: list[str] = []
+    unclear: list[str] = []
     for row, text in zip(rows, found):
-        label = disarmed.get(text, text)
-        if label and label not in classes and _folded(label) in alike:
-            near = alike[_folded(label)]
-            misspelt.append(f"row {int(row):,} '{shorten(text, 30)}' for '{shorten(near, 30)}'")
+        label = disarmed.get(text) or _one_class(text, classes) or text
+        if label not in disarmed and _folded(label) in classes:
+            meant = " or ".join(f"'{shorten(one, 30)}'" for one in classes[_folded(label)][:2])
+            unclear.append(f"row {int(row):,} '{shorten(label, 30)}' for {meant}")
         answer.append(label or None)
-    if misspelt:
-        more = f" and {len(misspelt) - 5} more" if len(misspelt) > 5 else ""
+    if unclear:
+        more = f" and {len(unclear) - 5} more" if len(unclear) > 5 else ""
         raise UserError(
-            f"Labels differ from a class in their spelling only: {'; '.join(misspelt[:5])}{more}.",
+            f"Labels may mean several classes: {'; '.join(unclear[:5])}{more}.",
             f"Write the classes in {RIGHT} exactly as in {LABEL}.",
         )
     return answer

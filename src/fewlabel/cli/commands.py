@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fewlabel._core.atomic import Outputs
 from fewlabel._core.errors import UserError, shorten
-from fewlabel.cli.bounds_command import bounds_of_table
 from fewlabel.cli.console import Console
 from fewlabel.cli.output_names import checked_names, default_output, output_format
 from fewlabel.cli.shares import as_option
@@ -27,6 +26,7 @@ from fewlabel.report.words import (
     percent,
     recall_words,
     truth_words,
+    upper_limit,
 )
 from fewlabel.tables.model_files import TableModel, load_model, save_model
 from fewlabel.tables.reading import STANDARD, check_fits, read_table, write_table, write_to
@@ -150,10 +150,11 @@ def fit_lines(summary: dict[str, Any], out: str | None) -> list[str]:
     if summary["promise"] is None:
         return list(summary["headline"])
     accepted, data = summary["promise"]["accepted"], summary["data"]
+    asked = f"--accept-error {as_option(accepted['max_error'])}"
     lines = [
         learned_sentence(summary),
         error_words(summary),
-        accepted_words(accepted, f"--accept-error {as_option(accepted['max_error'])}"),
+        accepted_words(accepted, asked, upper_limit(summary)),
     ]
     recall = recall_words(summary)
     if recall:
@@ -226,11 +227,38 @@ def tell_predicted(console: Console, told: dict[str, Any], notes: list[str], out
         f"those of the fit (estimate)"
     )
     accepted = {"n": told["n_accepted"], "expected_error": told["accepted_error"]}
-    console.say(accepted_words(accepted, f"--accept-error {as_option(told['max_error'])}"))
+    asked = f"--accept-error {as_option(told['max_error'])}"
+    unlike = _unlike(told)
+    if unlike:
+        console.say(
+            f"{count(accepted['n'], 'row')} accepted by the threshold of the fit (about "
+            f"{percent(accepted['expected_error'])} of these labels are wrong; {asked})"
+        )
+    else:
+        console.say(accepted_words(accepted, asked))
+    notes = [*unlike, *notes]
     for note in notes:
         console.say(f"! {note}")
-    console.say(f"→ {out}")
+    if out != STANDARD:
+        console.say(f"→ {out}")
     console.result({**told, "notes": notes, "files": {"out": str(out)}})
+
+
+# The confidence of fewer rows may be low by chance.
+_FEW_ACCEPTED = 20
+
+
+def _unlike(told: dict[str, Any]) -> list[str]:
+    """What to say if more of the accepted labels are expected to be wrong than was allowed."""
+    if told["accepted_error"] is None or told["accepted_error"] < told["max_error"] + 5e-4:
+        return []
+    more = "More of the accepted labels are expected to be wrong than you allow"
+    if told["n_accepted"] < _FEW_ACCEPTED:
+        return [f"{more}, as can happen with so few rows: check them by hand."]
+    return [
+        f"{more}: these rows are unlike those of the fit, and the estimate does not hold for them. "
+        f"Label some of them, and fit again."
+    ]
 
 
 def predicted_counts(labelled: pa.Table, target: str, max_error: float) -> dict[str, Any]:
@@ -245,39 +273,6 @@ def predicted_counts(labelled: pa.Table, target: str, max_error: float) -> dict[
         "expected_error": float(1 - confidence.mean()) if len(confidence) else None,
         "accepted_error": float(1 - confidence[accepted].mean()) if n_accepted else None,
     }
-
-
-def bounds_command(console: Console, table: Path, **options: Any) -> None:
-    """Compute and print bounds."""
-    answer = bounds_of_table(table, **options)
-    error, selected = answer["error"], answer["selected_error"]
-    kind, of = error["kind"], answer["of"]
-    most = "at most " if kind == "guarantee" else ""
-    console.say(f"{answer['n_rows']:,} rows.")
-    for note in answer["notes"]:
-        console.say(f"! {note}")
-    console.say(f"Bound TB of the {of}: {most}{percent(error['value'])} wrong ({kind}).")
-    if "true_error" in answer:
-        console.say(f"In truth {percent(answer['true_error'])} are.")
-    if "realised_error" in answer:
-        realised = answer["realised_error"]
-        console.say(
-            f"With {percent(realised['confidence'], 0)} confidence at most "
-            f"{percent(realised['value'])} of these rows are wrong in the end."
-        )
-    console.say(
-        f"With the thresholds below {percent(answer['selected_share'], 0)} of the rows are "
-        f"selected; the bound among them: {most}{percent(selected['value'])} wrong ({kind})."
-    )
-    console.table(
-        ["class", "threshold", f"bound of the {of} ({kind})"],
-        [
-            [shorten(c["name"], 40), f"{c['threshold']:.3f}", percent(c["error"]["value"])]
-            for c in answer["classes"]
-        ],
-    )
-    console.say(error["assumption"])
-    console.result(answer)
 
 
 def report_command(

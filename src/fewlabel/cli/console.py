@@ -198,7 +198,9 @@ def explained(error: Exception) -> tuple[str, str]:
         what = str(error.strerror or error).rstrip(".")
         return f"{what}: nothing was written.", remedy
     if isinstance(error, ImportError):
-        return str(error), "pip install 'fewlabel[cli]' installs all that the commands need."
+        message = str(error)
+        all_of_it = "pip install 'fewlabel[cli]' installs all that the commands need."
+        return message, "" if "pip install" in message else all_of_it
     return (
         f"{type(error).__name__}: {error}",
         "If this is not about your input it is a mistake of fewlabel: FEWLABEL_TRACEBACK=1 shows "

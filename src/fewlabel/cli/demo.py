@@ -19,6 +19,7 @@ from fewlabel.report.words import (
     percent,
     proof_words,
     truth_words,
+    upper_limit,
 )
 
 
@@ -63,9 +64,10 @@ class Demo:
         """What came of it: the promise, and the truth that a user would not have."""
         accepted, truth = summary["promise"]["accepted"], summary["truth"]
         asked = f"{goal(accepted['max_error'])} was asked for"
-        lines = [error_words(summary), accepted_words(accepted, asked), proof_words(accepted)]
         return [
-            *lines,
+            error_words(summary),
+            accepted_words(accepted, asked, upper_limit(summary)),
+            proof_words(accepted),
             truth_words(summary),
             f"by the first vote alone {percent(truth['initial_error'])} would be wrong",
             *(f"! {text}" for text in summary["broken"]),

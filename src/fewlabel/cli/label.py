@@ -11,6 +11,7 @@ import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -200,6 +201,7 @@ _QUIET: dict[str, Any] = {
 def serve(opened: OpenedTable, options: LabelOptions) -> None:
     """Serve the page until the program is ended."""
     try:
+        import_module("starlette")  # which the page imports when it is served
         import uvicorn
 
         from fewlabel.labeling.app import LabelApp, starlette_app

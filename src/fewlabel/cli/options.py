@@ -34,13 +34,16 @@ Jobs = Annotated[int, typer.Option(help="Processors to use; -1 for all.", callba
 Seed = Annotated[
     int, typer.Option(help="Seed: the same one gives the same result.", min=0, max=2**32 - 1)
 ]
-TableFile = Annotated[
+_FORMATS = "CSV, TSV, JSON, Parquet, Feather or Excel, compressed or not"
+TableFile = Annotated[Path, typer.Argument(help=f"{_FORMATS}; - for standard input.")]
+TableFiles = Annotated[
     Path,
     typer.Argument(
-        help="CSV, TSV, JSON, Parquet, Feather or Excel, compressed or not; - for standard input; "
-        "a folder, pattern or address of Parquet or text files."
+        help=f"{_FORMATS}; - for standard input; a folder, pattern or address of Parquet or text "
+        f"files."
     ),
 ]
+NamedTable = Annotated[Path, typer.Argument(help=f"{_FORMATS}.")]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `fewlabel fit --model` wrote.")]
 OutTable = Annotated[
     Path | None, typer.Option(help="Write the table with labels here; - for standard output.")
@@ -195,7 +198,10 @@ PerClass = Annotated[
     bool,
     typer.Option("--per-class", help="Some rows of each class were labelled, not random ones."),
 ]
-LabelledTable = Annotated[Path, typer.Argument(help="A table that `fewlabel fit --out` wrote.")]
+LabelledTable = Annotated[
+    Path,
+    typer.Argument(help="A table, or a folder of Parquet files, that `fewlabel fit --out` wrote."),
+]
 AuditTarget = Annotated[
     str | None,
     typer.Option(help="Column whose labels to audit.", show_default="the one with labels"),
@@ -211,6 +217,9 @@ AuditOut = Annotated[
 Every = Annotated[bool, typer.Option("--all", help="Audit all labels, not the accepted ones only.")]
 ConfidenceLevel = Annotated[str, typer.Option("--confidence", help="Of the guarantee.")]
 Goal = Annotated[str | None, typer.Option(help="Share of wrong labels that you allow, such as 5%.")]
+AuditEncoding = Annotated[
+    str, typer.Option("--encoding", help="Encoding of text files that are not UTF-8.")
+]
 Sequential = Annotated[
     bool,
     typer.Option(

@@ -303,7 +303,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if absent:
             raise UserError(
                 f"The table lacks columns that the model was trained with: {listing(absent)}.",
-                "Add them (cells may be empty), or train a model without them (--drop).",
+                "Add them (cells may be empty), or leave them out when you train (drop).",
             )
 
     def __sklearn_tags__(self) -> Any:

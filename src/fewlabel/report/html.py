@@ -22,8 +22,12 @@ def to_html(summary: dict[str, Any]) -> str:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
+
+        download = _data_uri(label_next_csv(summary))
     except ImportError as error:
-        raise ImportError("The HTML report needs jinja2: pip install 'fewlabel[cli]'") from error
+        raise ImportError(
+            f"The HTML report needs {error.name}: pip install 'fewlabel[cli]'"
+        ) from error
 
     environment = Environment(
         loader=PackageLoader("fewlabel.report"),
@@ -44,7 +48,7 @@ def to_html(summary: dict[str, Any]) -> str:
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=Markup(json_for_html(_live_data(summary))),
-        download=_data_uri(label_next_csv(summary)),
+        download=download,
         **_pictures(summary),
     )
 

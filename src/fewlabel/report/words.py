@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fewlabel._core.errors import shorten
+from fewlabel.assess.audit import percent_up
 from fewlabel.assess.limits import about_percent
 
 TERMINATION = {
@@ -55,6 +57,13 @@ def percent(value: float | None, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f}{_SPACE}%"
 
 
+def bound(stated: dict[str, Any]) -> str:
+    """A bound for people; one that is guaranteed is rounded up, or it would be more than proved."""
+    value = stated["value"]
+    is_limit = stated["kind"] == "guarantee" and value is not None and value < 1
+    return percent_up(value) if is_limit else percent(value)
+
+
 def about(value: float | None) -> str:
     """An estimated share for people, with as many digits as it deserves."""
     return "–" if value is None else f"{about_percent(min(value, 1.0))}{_SPACE}%"
@@ -98,7 +107,7 @@ def headline(summary: dict[str, Any]) -> list[str]:
     found = [learned_sentence(summary), f"{_capital(error_words(summary))}."]
     accepted = summary["promise"]["accepted"]
     asked = f"{goal(accepted['max_error'])} was asked for"
-    found.append(f"{_capital(accepted_words(accepted, asked))}.")
+    found.append(f"{_capital(accepted_words(accepted, asked, upper_limit(summary)))}.")
     if summary["truth"]:
         found.append(f"{_capital(truth_words(summary))}.")
     return found + summary["broken"]
@@ -122,17 +131,22 @@ def error_words(summary: dict[str, Any]) -> str:
     error, n = summary["promise"]["error"], summary["data"]["n_unlabeled"]
     if error["value"] is None:
         return (
-            f"how many of the {n:,} new labels are wrong cannot be said: no labelled row could be "
-            f"judged"
+            f"how many of the {count(n, 'new label')} are wrong cannot be said: no labelled row "
+            f"could be judged"
         )
     unsafe = "" if error["safe"] else ", unsafe: see the warnings"
+    wrong = f"of the {count(n, 'new label')} are wrong"
+    if n == 1:
+        wrong = "is the chance that the new label is wrong"
     return (
-        f"about {about(error['value'])} of the {count(n, 'new label')} are wrong "
+        f"about {about(error['value'])} {wrong} "
         f"({interval(error)}; estimated from {count(error['n'], 'labelled row')}{unsafe})"
     )
 
 
 _CLASSES_IN_LINE = 6
+_NAME = 40
+"""Characters of a class in a sentence: a name may be long, or have line breaks."""
 
 
 def recall_words(summary: dict[str, Any]) -> str:
@@ -142,12 +156,20 @@ def recall_words(summary: dict[str, Any]) -> str:
         return ""
     lowest = sorted(known, key=lambda c: c["recall"]["value"])[:_CLASSES_IN_LINE]
     shown = known if len(known) <= _CLASSES_IN_LINE else lowest
-    each = (f"{c['name']} {about(c['recall']['value'])} ({interval(c['recall'])})" for c in shown)
+    each = (
+        f"{shorten(c['name'], _NAME)} {about(c['recall']['value'])} ({interval(c['recall'])})"
+        for c in shown
+    )
     which = "each class" if len(shown) == len(summary["classes"]) else "some classes"
     return f"recall, the share of {which} that gets its label (estimate): {', '.join(each)}"
 
 
-def accepted_words(accepted: dict[str, Any], asked: str) -> str:
+def upper_limit(summary: dict[str, Any]) -> float:
+    """Of the share of wrong labels."""
+    return float(summary["promise"]["error"]["high"])
+
+
+def accepted_words(accepted: dict[str, Any], asked: str, high: float | None = None) -> str:
     """Which labels can be taken.
 
     Parameters
@@ -156,12 +178,20 @@ def accepted_words(accepted: dict[str, Any], asked: str) -> str:
         With ``n`` and ``expected_error``, such as a point of the promise's curve.
     asked : str
         What was asked for, in words.
+    high : float, optional
+        Upper limit of the share that is wrong among all labels: why none is accepted.
     """
     if accepted["n"] == 0:
-        return f"none of them can be taken as they are ({asked}): label more rows, or allow more"
+        why = "" if high is None else f"the upper limit of their error is {about(high)}; "
+        return (
+            f"none of them can be taken as they are ({asked}): {why}label more rows, or allow more"
+        )
+    expected = about(accepted["expected_error"])
+    if accepted["n"] == 1:
+        return f"1 of them can be taken as it is (wrong with a chance of about {expected}; {asked})"
     return (
-        f"{accepted['n']:,} of them can be taken as they are "
-        f"(about {about(accepted['expected_error'])} of these are wrong; {asked})"
+        f"{accepted['n']:,} of them can be taken as they are (about {expected} of these are wrong; "
+        f"{asked})"
     )
 
 
@@ -289,8 +319,8 @@ def warnings_of(summary: dict[str, Any]) -> list[str]:
             f"labelled rows do not show how to recognise it: label more of it if it should occur."
         )
     found += [
-        f"{count(n, 'row')} {'is' if n == 1 else 'are'} truly “{name}”, a class without a labelled "
-        f"row: their labels are wrong whatever they are. Label some of them."
+        f"{count(n, 'row')} {'is' if n == 1 else 'are'} truly “{shorten(name, _NAME)}”, a class "
+        f"without a labelled row: their labels are wrong whatever they are. Label some of them."
         for name, n in list((truth or {"unknown_classes": {}})["unknown_classes"].items())[:3]
     ]
     few = [c["name"] for c in classes if c["n_given"] < FEW_LABELS]
@@ -318,7 +348,7 @@ def _mostly_wrong(error: dict[str, float]) -> bool:
 
 
 def _either(names: list[str], word: str = "or") -> str:
-    quoted = [f"“{name}”" for name in names[:6]]
+    quoted = [f"“{shorten(name, _NAME)}”" for name in names[:6]]
     if len(names) > 6:
         return ", ".join(quoted) + f" {word} {len(names) - 6} other classes"
     return f" {word} ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)

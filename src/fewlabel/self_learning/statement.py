@@ -23,7 +23,7 @@ from fewlabel.assess.assessment import (
     assess,
     paper_bounds,
 )
-from fewlabel.assess.audit import Audit
+from fewlabel.assess.audit import Audit, answered
 from fewlabel.assess.audit_plans import Plan
 from fewlabel.assess.audited_labels import AuditedLabels, LabelsInMemory
 from fewlabel.assess.calibration import for_bounds
@@ -292,7 +292,7 @@ class LabelStatements:
         rows : array-like of int
             Those of :meth:`audit_sample`, in that order.
         labels : array-like
-            Their right labels.
+            Their right labels. What marks an unlabelled row is refused.
         max_error : float, optional
             As in :meth:`audit_sample`.
         confidence : float, default=0.95
@@ -305,7 +305,8 @@ class LabelStatements:
             "at most 4.1 % of the 1,581 accepted labels are wrong (guaranteed …)".
         """
         how = {"plan": plan, "what": "labels" if max_error is None else "accepted labels"}
-        return self._audited(max_error).audit(rows, labels, confidence=confidence, **how)
+        right = answered(labels, self.missing_label)
+        return self._audited(max_error).audit(rows, right, confidence=confidence, **how)
 
     def _audited(self, max_error: float | None) -> AuditedLabels:
         rows: Bools = self._in_memory().labeled_iter_ != 0

@@ -81,7 +81,7 @@ def table_format(path: Path) -> tuple[str, str]:
     )
 
 
-def read_table(path: Path, *, encoding: str = "utf-8") -> pa.Table:
+def read_table(path: Path, *, encoding: str = "utf-8", utf8_first: bool = False) -> pa.Table:
     """Read a table; a :class:`UserError` says what is wrong with it.
 
     Parameters
@@ -90,11 +90,14 @@ def read_table(path: Path, *, encoding: str = "utf-8") -> pa.Table:
         The ending tells the format.
     encoding : str, default="utf-8"
         Of text formats.
+    utf8_first : bool, default=False
+        Whether text that is UTF-8 is read as such, whatever ``encoding`` says.
     """
     path = Path(path)
     kind, data = _standard_input() if path == STANDARD else _file(path)
     if not data:
         raise UserError(f"'{shorten(path)}' is empty.", "Check that it was saved completely.")
+    encoding = "utf-8" if utf8_first and _is_utf8(data) else encoding
     table = _read_as(kind, data, path, encoding)
     check_names(table.column_names, path)
     if table.num_rows == 0:
@@ -110,7 +113,17 @@ def _read_as(kind: str, data: bytes, path: Path, encoding: str) -> pa.Table:
     return READERS[kind](data, shorten(path))
 
 
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
+
+
 def _file(path: Path) -> tuple[str, bytes]:
+    if path.is_dir():
+        raise UserError(f"'{shorten(path)}' is a folder.", "Name a file in it.")
     kind, compression = table_format(path)
     return kind, _read_bytes(path, compression)
 
@@ -139,8 +152,6 @@ def _read_bytes(path: Path, compression: str) -> bytes:
     name = shorten(path)
     if not path.exists():
         raise UserError(f"There is no file '{name}'.", "Check the name and the folder.")
-    if path.is_dir():
-        raise UserError(f"'{name}' is a folder.", "Name a file in it.")
     try:
         with _opener(compression)(path, "rb") as file:
             return file.read()

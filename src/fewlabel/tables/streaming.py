@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,10 +179,18 @@ def in_pieces(source: Path, wanted: bool | None) -> bool:
         )
     if wanted is not None or not streams or not source.is_file():
         return bool(wanted)
-    kind = "parquet" if source.name.lower().endswith(PARQUET) else "text"
-    if source.suffix.lower() in COMPRESSIONS:
-        kind = "packed text"
-    return source.stat().st_size * _TIMES[kind] > _memory()
+    return not fit_in_memory([str(source)])
+
+
+def fit_in_memory(names: Iterable[str]) -> bool:
+    """Whether the rows of these local files can be read all at once."""
+    return sum(Path(name).stat().st_size * _times(name.lower()) for name in names) <= _memory()
+
+
+def _times(name: str) -> int:
+    if name.endswith(COMPRESSIONS):
+        return _TIMES["packed text"]
+    return _TIMES["parquet" if name.endswith(PARQUET) else "text"]
 
 
 def _memory() -> int:
