@@ -230,6 +230,7 @@ def test_an_estimator_of_the_users_is_cloned():
 def test_nobody_else_has_the_name_of_a_family_of_ours(name):
     with pytest.raises(ValueError, match=f"'{name}' is the name of one of our own families"):
         families_of([(name, SVC()), "spreading_forest"])
+    assert families_of([("tabicl", SVC())])[0].name == "tabicl"  # one with other parameters, say
 
 
 @pytest.mark.parametrize("voter", [LinearRegression(), ("a",), (3, SVC()), SVC], ids=str)

@@ -259,7 +259,7 @@ def _family_of(voter: Any) -> Family:
     if len(pair) != 2 or not isinstance(pair[0], str):
         raise TypeError(f"A pair of voters must be (name, classifier). Got {voter!r}.")
     name, estimator = pair
-    if name in OURS:
+    if name in OURS and not (FAMILIES | OPTIONAL)[name].package:
         raise ValueError(
             f"{name!r} is the name of one of our own families. Choose another for {estimator!r}."
         )
