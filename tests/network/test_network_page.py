@@ -64,9 +64,10 @@ def test_goals_name_the_sets_that_lose():
     lines[1]["accuracy"]["half_with"] = 0.49  # a, 10 a class
     lines[2]["accuracy"]["gibbs_with"] = 0.54  # b, 4 a class
     rows = goals_table(lines).splitlines()
-    assert "4 a class: +0.020 | +0.010 |" in rows[2]
-    assert rows[3].endswith("| +0.020 | +0.020 | +0.000 | +0.000 |")
-    assert "| +0.000; 0 of 4 lower | -0.010; 1 of 4 lower |" in rows[5]
+    assert rows[2].endswith("| +0.020 | +0.020 | +0.000 | +0.000 |")
+    assert "| +0.000; 0 of 4 lower | -0.010; 1 of 4 lower |" in rows[4]
+    assert rows[-1].startswith("Alone, at 4 labels a class, the network gains +0.020")
+    assert rows[-1].endswith("(wanted: +0.010).")
     assert losses(lines).endswith("on: no set.")
     lines[1]["accuracy"]["gibbs_with"] = 0.49
     assert losses(lines).endswith("on: a (10 a class).")
