@@ -127,3 +127,11 @@ def test_dates_may_be_classes_and_no_date_is_no_label():
     clf.fit(TABLE[["weight"]], target)
     assert len(clf.classes_) == 2
     assert (clf.labeled_iter_ == 0).sum() == GIVEN
+
+
+@pytest.mark.parametrize("estimator", [FewLabelClassifier, SelfLearningClassifier])
+def test_a_lazy_frame_must_be_collected(estimator):
+    pl = pytest.importorskip("polars")
+    for columns in (["weight"], ["weight", "colour"]):
+        with pytest.raises(TypeError, match="collect"):
+            estimator().fit(pl.from_pandas(TABLE[columns]).lazy(), CODES)

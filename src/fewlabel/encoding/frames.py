@@ -81,6 +81,8 @@ def _has_gaps(X: Any) -> bool:
 
 def _as_frame(X: Any) -> Any:
     """A single column as a frame, all else as it is."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a LazyFrame of polars, whose rows are not there yet: X.collect().")
     if not hasattr(X, "to_frame"):
         return X
     return (X if X.name not in (None, "") else X.rename("x0")).to_frame()
