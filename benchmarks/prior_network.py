@@ -30,7 +30,7 @@ from benchmarks.prior_network_data import MOST_UNLABELED, SETS, UNTOUCHED, Split
 from benchmarks.prior_network_page import ABLATION, PSEUDO, RESULTS, SPEED, TABPFN, write_page
 from benchmarks.prior_network_peers import answer, within_limits
 from fewlabel._core.arrays import Floats, Ints
-from fewlabel.assess.held_out import folds_of, seen_in_training
+from fewlabel.assess.held_out import CANNOT_LEARN, folds_of, seen_in_training
 from fewlabel.ensemble.families import FAMILIES
 from fewlabel.ensemble.family_trainer import N_FOLDS, FamilyTrainer
 from fewlabel.ensemble.few_label import FewLabelClassifier
@@ -48,13 +48,16 @@ BRIER_PENALTY = 0.02  # price of leaving the Gibbs weights, as the first measure
 
 
 def family_votes(split: Split) -> dict[str, Any]:
-    """First votes of every family: on unlabelled rows, and held out on labelled ones."""
+    """First votes of every family that can learn: on unlabelled rows, and held out on labelled."""
     trainer = FamilyTrainer(split.X, split.codes, split.n_classes, split.seed)
     unlabeled = np.flatnonzero(split.codes < 0)
     found: dict[str, Any] = {}
     for family in FAMILIES.values():
         start = time.perf_counter()
-        voter = trainer.train(family, trainer.labeled, split.given)
+        try:
+            voter = trainer.train(family, trainer.labeled, split.given)
+        except CANNOT_LEARN:
+            continue
         found[f"held_out/{family.name}"] = trainer.held_out(family, voter).astype(np.float32)
         found[f"votes/{family.name}"] = trainer.vote(voter, family, unlabeled).astype(np.float32)
         found[f"seconds/{family.name}"] = time.perf_counter() - start
@@ -115,7 +118,7 @@ def accuracy(votes: Floats, split: Split) -> float:
 def measure(split: Split, options: argparse.Namespace) -> dict[str, Any]:
     """One record: the network, every family, and the mixed vote without and with the network."""
     families = kept_family_votes(split, options.votes)
-    names = list(FAMILIES)
+    names = [name for name in FAMILIES if f"votes/{name}" in families]
     votes, held_out, seconds = network_votes(split, options.weights)
     all_votes = np.stack([*(families[f"votes/{n}"] for n in names), votes])
     all_held_out = np.stack([*(families[f"held_out/{n}"] for n in names), held_out])

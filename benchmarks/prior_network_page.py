@@ -28,6 +28,7 @@ RULES = {
 """Votes with the network as one more voter; each is compared with ``gibbs_without``."""
 GOALS = {4: 0.02, 10: 0.01}  # of the vote with the network over the one without it
 GOAL_ALONE, MOST_LOST = 0.01, 0.005
+_NEARLY_ALL = 0.9
 PACKAGED_RUN = (
     "version-3-longer"  # of the records of training: the one that made the packaged weights
 )
@@ -45,11 +46,14 @@ def mean_of(lines: list[dict[str, Any]], voter: str, per_class: int, name: str =
 def families_in(lines: list[dict[str, Any]]) -> dict[str, str]:
     """Names and titles of the families in the records; the default ones may be others by now."""
     known = {name: f.title for name, f in (FAMILIES | OPTIONAL).items() if name != "network"}
-    return {name: title for name, title in known.items() if name in lines[0]["accuracy"]}
+    return {name: t for name, t in known.items() if any(name in r["accuracy"] for r in lines)}
 
 
 def overall_table(lines: list[dict[str, Any]]) -> str:
-    """Mean accuracy of every voter and vote that all records have."""
+    """Mean accuracy of every voter and vote that nearly all records have.
+
+    A family counts on the splits that it could learn.
+    """
     titles = families_in(lines) | {"network": "**the network alone**"}
     titles["gibbs_without"] = "mixed first vote of the families, Gibbs weights"
     titles["brier_without"] = "the same, Brier weights"
@@ -59,7 +63,7 @@ def overall_table(lines: list[dict[str, Any]]) -> str:
         [
             {"voter": title} | {f"{c} a class": f"{mean_of(lines, v, c):.3f}" for c in counts}
             for v, title in titles.items()
-            if all(v in r["accuracy"] for r in lines)
+            if sum(v in r["accuracy"] for r in lines) >= _NEARLY_ALL * len(lines)
         ]
     )
 
