@@ -145,33 +145,20 @@ def test_many_queries_are_looked_for_in_blocks(monkeypatch):
     assert (positions == expected[1]).mean() > 0.999
 
 
-def test_a_first_row_whose_cells_hold_too_few_points(monkeypatch):
+@pytest.mark.parametrize("far", [[0, 1], [40, 41]], ids=["first rows", "last rows"])
+def test_rows_whose_cells_hold_too_few_points_repeat_the_nearest(far, monkeypatch):
     monkeypatch.setattr(_graph, "find_spec", lambda name: None)
     monkeypatch.setattr(_graph, "MANY_POINTS", 10)
     monkeypatch.setattr(_inverted_index, "_POINTS_OF_A_CELL", 5)
     monkeypatch.setattr(_inverted_index, "_FEWEST_PROBED", 2)
     monkeypatch.setattr(_inverted_index, "_PROBED", 0.0)
     points = np.random.default_rng(0).normal(size=(42, 8))
-    points[:2] += 100
-    distances, positions = nearest(points, 9)
-    assert np.isfinite(distances).all()
-    assert positions[0, 0] == 1
-    assert (positions[0] != 0).all()
-
-
-def test_rows_whose_cells_hold_too_few_points_repeat_the_nearest(monkeypatch):
-    monkeypatch.setattr(_graph, "find_spec", lambda name: None)
-    monkeypatch.setattr(_graph, "MANY_POINTS", 10)
-    monkeypatch.setattr(_inverted_index, "_POINTS_OF_A_CELL", 5)
-    monkeypatch.setattr(_inverted_index, "_FEWEST_PROBED", 2)
-    monkeypatch.setattr(_inverted_index, "_PROBED", 0.0)
-    rng = np.random.default_rng(0)
-    points = np.concatenate([rng.normal(size=(40, 8)), 100 + rng.normal(size=(2, 8))])
+    points[far] += 100
     distances, positions = nearest(points, 9)
     assert np.isfinite(distances).all()
     assert ((positions >= 0) & (positions < 42)).all()
-    far = positions[40]
-    assert far[0] == 41
+    assert positions[far, 0].tolist() == far[::-1]
+    assert (positions[far] != np.array(far)[:, None]).all()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12))
