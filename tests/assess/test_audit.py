@@ -217,6 +217,7 @@ def test_audits_that_are_refused(arguments, says):
     [
         ([0, -1], "auto", 1),
         (["a", "-1"], "auto", 1),
+        (["a", ""], "auto", 1),
         (["a", float("nan")], "auto", 1),
         ([0, -1], None, None),
         ([0, None], None, 1),

@@ -119,8 +119,8 @@ def marks_unlabeled(column: NDArray[Any], missing_label: object = "auto") -> NDA
     if _is_missing_scalar(missing_label):
         return missing
     if isinstance(missing_label, str) and missing_label == "auto":
-        # "-1" is no class then, or the target would have been refused.
-        return missing | _elementwise(lambda v: _is_minus_one(v) or str(v) == "-1", column)
+        # These texts are no classes then, or the target would have been refused.
+        return missing | _elementwise(lambda v: _is_minus_one(v) or str(v) in _ASKED, column)
     return missing | _elementwise(lambda v: bool(v == missing_label), column)
 
 
